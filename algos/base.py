@@ -24,14 +24,14 @@ from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
 from config.model.arrays import Part as Part
 from config.model.course import Schedule
-from config.tell.language import tr
+from config.tell.language import Said, tr
 
 Batch = dict[str, torch.Tensor]
 Tree = dict[str, Any]
 """Nested dicts and lists with arrays, tensors, numbers, strings, booleans and None as leaves."""
 
 
-class UnfitError(ValueError):
+class UnfitError(Said, ValueError):
     """Raised for settings that do not fit the environment, such as a layer list; the message explains why."""
 
 
@@ -316,7 +316,7 @@ class Agent(TrainableActor):
     def as_module(self) -> PolicyModule:
         """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
         the reason if it is not a function of the observation and a recurrent state that networks compute."""
-        raise UnfitError(tr("its policy is not a network but a table or a rule"))
+        raise UnfitError("its policy is not a network but a table or a rule")
 
     # learning -------------------------------------------------------------------------------------------
 

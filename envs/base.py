@@ -15,11 +15,11 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from config.model.arrays import Array, Model, Part
-from config.tell.language import tr
+from config.tell.language import Said, tr
 from config.tell.traceback import concise
 
 
-class EnvError(RuntimeError):
+class EnvError(Said, RuntimeError):
     """An environment failed or violates its API; the message names the environment, the place and the remedy."""
 
     _render_traceback_ = concise
@@ -205,7 +205,7 @@ class VectorEnv(ABC):
         phases: of all rows."""
         if type(self).each is VectorEnv.each:
             raise EnvError(
-                tr("{kind} has no method set_phase(mask, phases), which a curriculum needs", kind=type(self).__name__)
+                "{kind} has no method set_phase(mask, phases), which a curriculum needs", kind=type(self).__name__
             )
         self.each(partial(_set_phase, self.phase_method, phases), mask)
 
@@ -213,7 +213,7 @@ class VectorEnv(ABC):
         """Returns function(environment, row) for the masked rows, with the innermost environment of each, called in the
         process that has it."""
         raise EnvError(
-            tr("{kind} has no method each(function, mask), so its rows cannot be reached", kind=type(self).__name__)
+            "{kind} has no method each(function, mask), so its rows cannot be reached", kind=type(self).__name__
         )
 
     def visit(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
@@ -249,7 +249,7 @@ class VectorEnv(ABC):
 
     def slots_of(self, agent: str) -> Sequence[str]:
         """Returns the names of the slots that an agent can have. Raises EnvError for an unknown agent."""
-        raise EnvError(tr("the environment has a single agent"))
+        raise EnvError("the environment has a single agent")
 
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info dict of the latest step of a row."""
@@ -272,24 +272,16 @@ def _set_phase(method: str, phases: Sequence[float], env: Any, row: int) -> None
     setter = getattr(env, method, None)
     if not callable(setter):
         raise EnvError(
-            tr(
-                "{kind} has no method {method}(value), which general_cfg.curriculum.method names",
-                kind=type(env).__name__,
-                method=method,
-            )
+            "{kind} has no method {method}(value), which general_cfg.curriculum.method names",
+            kind=type(env).__name__,
+            method=method,
         )
     try:
         setter(phases[row])
     except Exception as error:
         name = f"{type(env).__name__}.{method}({phases[row]})"
         raise EnvError(
-            tr(
-                "{name} failed in row {row}: {kind}: {error}",
-                name=name,
-                row=row,
-                kind=type(error).__name__,
-                error=error,
-            )
+            "{name} failed in row {row}: {kind}: {error}", name=name, row=row, kind=type(error).__name__, error=error
         ) from error
 
 

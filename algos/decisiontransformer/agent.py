@@ -17,7 +17,6 @@ from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
 from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import Steps, Transformer
-from config.tell.language import tr
 
 
 def squared_error(action: Tensor, example: Tensor) -> Tensor:
@@ -62,7 +61,7 @@ class Agent(ActingAgent):
         return state
 
     def as_module(self) -> PolicyModule:
-        raise UnfitError(tr("it acts by the return that is still wanted, which needs the reward of each step"))
+        raise UnfitError("it acts by the return that is still wanted, which needs the reward of each step")
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Explores by sampling, where actions are discrete."""

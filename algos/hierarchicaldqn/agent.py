@@ -17,7 +17,6 @@ from algos.common.parts.acting import ActingAgent
 from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.tables import actions_of
 from algos.hierarchicaldqn.config import Config
-from config.tell.language import tr
 
 HEAD = 3
 """Numbers of the recurrent state before that of the controller's network."""
@@ -47,10 +46,7 @@ class Agent(ActingAgent):
         space = spec.observation_space
         if not isinstance(space, Discrete):
             raise UnfitError(
-                tr(
-                    "{space} is not Discrete: goals are the values of an observation that is a single number",
-                    space=space,
-                )
+                "{space} is not Discrete: goals are the values of an observation that is a single number", space=space
             )
         self.start, goals = int(space.start), int(space.n)
         pair = replace(spec, observation_space=MultiDiscrete([goals, goals], start=[self.start, 0]))
@@ -82,7 +78,7 @@ class Agent(ActingAgent):
         return self.explorer.strength(progress)
 
     def as_module(self) -> PolicyModule:
-        raise UnfitError(tr("it acts by two networks and a goal that the first keeps until the second reaches it"))
+        raise UnfitError("it acts by two networks and a goal that the first keeps until the second reaches it")
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Chooses a goal where there is none or it is reached, and an action."""

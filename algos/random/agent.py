@@ -9,7 +9,6 @@ from algos.base import Act, Array, Explore, UnfitError
 from algos.common.maths.exploration import epsilon_greedy
 from algos.common.parts.acting import ActingAgent, Weightless
 from config.model.composite import Composite, choices_of
-from config.tell.language import tr
 
 
 class Agent(Weightless, ActingAgent):
@@ -45,11 +44,9 @@ def drawn(space: Space, rows: int, rng: np.random.Generator, mask: Array | None)
         case Box() if space.dtype.kind == "f":
             return _in_box(space, rows, rng)
     raise UnfitError(
-        tr(
-            "Random draws from Discrete, MultiDiscrete, MultiBinary, float Box, and Tuple and Dict of them, not from "
-            "{space}",
-            space=space,
-        )
+        "Random draws from Discrete, MultiDiscrete, MultiBinary, float Box, and Tuple and Dict of them, not from "
+        "{space}",
+        space=space,
     )
 
 

@@ -38,7 +38,7 @@ class Agent(SoftActorCritic):
         for setting in (name for name, value in parts.items() if value and self.policy.choices is not None):
             space = spec.action_space
             raise UnfitError(
-                tr("algo_cfg.{setting} is for Box actions, and these are {space}", setting=setting, space=space)
+                "algo_cfg.{setting} is for Box actions, and these are {space}", setting=setting, space=space
             )
         terms = {"cql_loss": cfg.cql_alpha, "similarity": cfg.diversity}
         self.METRICS = (*self.METRICS, *(name for name, weight in terms.items() if weight))  # type: ignore[misc]

@@ -18,7 +18,6 @@ from algos.common.maths.distributions import draw_index
 from algos.common.maths.exploration import masked
 from algos.sac.temperature import Temperature
 from config.model.composite import Composite
-from config.tell.language import tr
 
 CHOICE_METRICS = ("choice_entropy", "choice_alpha")
 MOST_OUTCOMES = 1024
@@ -36,13 +35,11 @@ class Choosing:
         """Number of combinations, K."""
         if self.outcomes > MOST_OUTCOMES:
             raise UnfitError(
-                tr(
-                    "the actions {space} have {count:,} combinations of choices. SAC has an output of its critics for "
-                    "each, and at most {limit:,}; PPO and the other policy gradients have no such limit",
-                    space=space,
-                    count=self.outcomes,
-                    limit=MOST_OUTCOMES,
-                )
+                "the actions {space} have {count:,} combinations of choices. SAC has an output of its critics for "
+                "each, and at most {limit:,}; PPO and the other policy gradients have no such limit",
+                space=space,
+                count=self.outcomes,
+                limit=MOST_OUTCOMES,
             )
         self.scale: float = cfg.target_entropy_scale
         self.temperature = Temperature(cfg, device)

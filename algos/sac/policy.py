@@ -25,7 +25,6 @@ from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
 from config.model.composite import Composite, kinds_of
-from config.tell.language import tr
 
 SMOOTH_LOG_STD = (-10.0, 2.0)
 
@@ -83,9 +82,9 @@ class SoftPolicy(Policy):
             SMOOTH_LOG_STD if cfg.smooth_log_std else None,
         )
         if sde and cfg.JOINT:
-            raise UnfitError(tr("algo_cfg.use_sde is for the actions of one agent"))
+            raise UnfitError("algo_cfg.use_sde is for the actions of one agent")
         if sde and self.choices is not None:
-            raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
+            raise UnfitError("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space)
         self.distribution = SquashedStateGaussian(size) if sde else SquashedGaussian(size, smooth)
         outputs: Any = self.distribution.outputs + (0 if self.choices is None else self.choices.logits)
         if sde:

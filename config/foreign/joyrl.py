@@ -30,7 +30,7 @@ def lower(value: Any) -> str:
 
 def her(value: Any, scope: Any) -> Meaning:
     if type(value) is not int or value < 0:
-        raise NoCounterpartError(tr("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)"))
+        raise NoCounterpartError("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)")
     return Meaning({"algo_cfg.her_ratio": round(value / (value + 1), 4)})
 
 

@@ -167,7 +167,7 @@ def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
         words = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
         listed = tr("; known: {words} and others (docs/rllib.md)", words=", ".join(words[:8]))
         near = did_you_mean(word, words) or listed
-        raise NoCounterpartError(tr("is not a word of {mapping}{near}", mapping=mapping, near=near))
+        raise NoCounterpartError("is not a word of {mapping}{near}", mapping=mapping, near=near)
     return _of_others(key, value, scope)
 
 
@@ -194,7 +194,7 @@ def _of_others(key: str, value: Any, scope: Scope) -> Meaning:
         if scope.has(f"{section}.{name}"):
             if remark:
                 raise NoCounterpartError(
-                    tr("is {name} here ({remark}); write {section}.{name}", name=name, remark=remark, section=section)
+                    "is {name} here ({remark}); write {section}.{name}", name=name, remark=remark, section=section
                 )
             return Meaning({f"{section}.{name}": value})
     owner = next((section for section, model in scope.models.items() if key in model.spellings()), None)

@@ -40,22 +40,20 @@ def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str,
     NoCounterpartError."""
     if not isinstance(value, Mapping):
         raise NoCounterpartError(
-            tr("got {value}; expected a mapping with policies and policy_mapping_fn", value=shown(value))
+            "got {value}; expected a mapping with policies and policy_mapping_fn", value=shown(value)
         )
     if strange := [key for key in value if key not in _KEYS]:
         raise NoCounterpartError(
-            tr("{key} has no counterpart here{near}", key=strange[0], near=did_you_mean(str(strange[0]), _KEYS))
+            "{key} has no counterpart here{near}", key=strange[0], near=did_you_mean(str(strange[0]), _KEYS)
         )
     if value.get("observation_fn") is not None:
-        raise NoCounterpartError(tr("observation_fn has no counterpart here; write a wrapper around the environment"))
+        raise NoCounterpartError("observation_fn has no counterpart here; write a wrapper around the environment")
     if wrong := [key for key, only in ONLY.items() if value.get(key) not in (None, only)]:
         raise NoCounterpartError(
-            tr(
-                "{key}: {value} has no counterpart here, only {only}",
-                key=wrong[0],
-                value=value[wrong[0]],
-                only=ONLY[wrong[0]],
-            )
+            "{key}: {value} has no counterpart here, only {only}",
+            key=wrong[0],
+            value=value[wrong[0]],
+            only=ONLY[wrong[0]],
         )
     named = _policies(value)
     agents = _agents(value.get("policy_mapping_fn"), named)
@@ -74,20 +72,18 @@ def _policies(value: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the policies by name."""
     keys = [key for key in POLICIES if value.get(key) is not None]
     if len(keys) == 2:
-        raise NoCounterpartError(tr("policies and policy_graphs are the same; keep one"))
+        raise NoCounterpartError("policies and policy_graphs are the same; keep one")
     if not keys:
-        raise NoCounterpartError(tr("has no policies; write policies: {example}", example=EXAMPLE))
+        raise NoCounterpartError("has no policies; write policies: {example}", example=EXAMPLE)
     named = value[keys[0]]
     if isinstance(named, list | tuple | set | frozenset) and all(isinstance(name, str) for name in named):
         named = dict.fromkeys(sorted(named) if isinstance(named, set | frozenset) else named)
     if not isinstance(named, Mapping) or not named or not all(isinstance(name, str) for name in named):
         raise NoCounterpartError(
-            tr(
-                "{key}: got {value}; expected policies by name, such as {example}",
-                key=keys[0],
-                value=shown(named),
-                example=EXAMPLE,
-            )
+            "{key}: got {value}; expected policies by name, such as {example}",
+            key=keys[0],
+            value=shown(named),
+            example=EXAMPLE,
         )
     return dict(named)
 
@@ -101,27 +97,23 @@ def _agents(mapping: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(mapping, Mapping):
         got = tr("is missing") if mapping is None else tr("got {value}", value=shown(mapping))
         raise NoCounterpartError(
-            tr(
-                "policy_mapping_fn: {got}; expected a function from the name of an agent to that of its "
-                'policy (in a file "my_module:function"), or policies by pattern, such as {{"car_*": "cars"}}',
-                got=got,
-            )
+            "policy_mapping_fn: {got}; expected a function from the name of an agent to that of its "
+            'policy (in a file "my_module:function"), or policies by pattern, such as {{"car_*": "cars"}}',
+            got=got,
         )
     patterns: dict[str, list[str]] = {name: [] for name in named}
     for pattern, of in mapping.items():
         for policy in of if isinstance(of, list | tuple) else [of]:
             if policy not in named:
                 raise NoCounterpartError(
-                    tr(
-                        "policy_mapping_fn: {pattern}: there is no policy {policy!r}{near}",
-                        pattern=pattern,
-                        policy=policy,
-                        near=_near(policy, named),
-                    )
+                    "policy_mapping_fn: {pattern}: there is no policy {policy!r}{near}",
+                    pattern=pattern,
+                    policy=policy,
+                    near=_near(policy, named),
                 )
             patterns[policy].append(pattern)
     if idle := [name for name, matching in patterns.items() if not matching]:
-        raise NoCounterpartError(tr("policy_mapping_fn: gives policy {policy} no agents", policy=idle[0]))
+        raise NoCounterpartError("policy_mapping_fn: gives policy {policy} no agents", policy=idle[0])
     return patterns
 
 
@@ -129,14 +121,10 @@ def _trained(names: Any, named: Mapping[str, Any]) -> list[str]:
     if names is None:
         return list(named)
     if isinstance(names, str) or not isinstance(names, list | tuple | set | frozenset):
-        raise NoCounterpartError(tr("policies_to_train: got {value}; expected a list of policies", value=shown(names)))
+        raise NoCounterpartError("policies_to_train: got {value}; expected a list of policies", value=shown(names))
     if strange := [name for name in names if name not in named]:
         raise NoCounterpartError(
-            tr(
-                "policies_to_train: there is no policy {policy!r}{near}",
-                policy=strange[0],
-                near=_near(strange[0], named),
-            )
+            "policies_to_train: there is no policy {policy!r}{near}", policy=strange[0], near=_near(strange[0], named)
         )
     return list(names)
 
@@ -150,32 +138,28 @@ def _settings(name: str, spec: Any, algorithm: Callable[[str], str | None]) -> d
     if isinstance(spec, list | tuple):
         if len(spec) != len(PARTS):
             raise NoCounterpartError(
-                tr(
-                    "policy {name}: got {count} parts; expected ({parts})",
-                    name=name,
-                    count=len(spec),
-                    parts=", ".join(PARTS),
-                )
+                "policy {name}: got {count} parts; expected ({parts})",
+                name=name,
+                count=len(spec),
+                parts=", ".join(PARTS),
             )
         spec = dict(zip(PARTS, spec, strict=True))
     spec = {} if spec is None else spec
     if not isinstance(spec, Mapping):
         raise NoCounterpartError(
-            tr(
-                "policy {name}: got {value}; expected None, or ({parts})",
-                name=name,
-                value=shown(spec),
-                parts=", ".join(PARTS),
-            )
+            "policy {name}: got {value}; expected None, or ({parts})",
+            name=name,
+            value=shown(spec),
+            parts=", ".join(PARTS),
         )
     if strange := [key for key in spec if key not in PARTS]:
         raise NoCounterpartError(
-            tr("policy {name}: {key} is none of {parts}", name=name, key=strange[0], parts=", ".join(PARTS))
+            "policy {name}: {key} is none of {parts}", name=name, key=strange[0], parts=", ".join(PARTS)
         )
     settings = spec.get("config") or {}
     if not isinstance(settings, Mapping):
         raise NoCounterpartError(
-            tr("policy {name}: config: got {value}; expected settings by name", name=name, value=shown(settings))
+            "policy {name}: config: got {value}; expected settings by name", name=name, value=shown(settings)
         )
     kind = spec.get("policy_class")
     return {**settings, **({} if kind is None else {"algo_name": _algorithm(name, kind, algorithm)})}
@@ -191,12 +175,10 @@ def _algorithm(name: str, kind: Any, algorithm: Callable[[str], str | None]) -> 
     name_here = next((ours for stem in stems if (ours := algorithm(stem))), None)
     if name_here is None:
         raise NoCounterpartError(
-            tr(
-                "policy {name}: {word} is no algorithm here; write None, or a name such as DQN; your own is "
-                "a package of algos, as docs/algorithms.md describes",
-                name=name,
-                word=word,
-            )
+            "policy {name}: {word} is no algorithm here; write None, or a name such as DQN; your own is "
+            "a package of algos, as docs/algorithms.md describes",
+            name=name,
+            word=word,
         )
     return name_here
 

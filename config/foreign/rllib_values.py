@@ -109,15 +109,13 @@ def convolutions(filters: Any, side: Any, activation: Any) -> Iterator[Settings]
     """Yields a conv2d layer for each [filters, kernel, stride]: all but the last have the padding with which a stride
     of 1 keeps the size of the picture. side: of the picture, in pixels."""
     if not isinstance(filters, list) or not all(isinstance(part, list) and len(part) == 3 for part in filters):
-        raise NoCounterpartError(tr("expected a list of [filters, kernel, stride], such as [[16, [4, 4], 2]]"))
+        raise NoCounterpartError("expected a list of [filters, kernel, stride], such as [[16, [4, 4], 2]]")
     size = side if isinstance(side, int) else 84
     for number, (channels, kernel, stride) in enumerate(filters, start=1):
         width = kernel[0] if isinstance(kernel, list) and len(set(map(str, kernel))) == 1 else kernel
         step = stride[0] if isinstance(stride, list) and len(set(map(str, stride))) == 1 else stride
         if not all(type(part) is int and part > 0 for part in (channels, width, step)):
-            raise NoCounterpartError(
-                tr("expected whole numbers above 0; kernels are squares, such as [[16, [4, 4], 2]]")
-            )
+            raise NoCounterpartError("expected whole numbers above 0; kernels are squares, such as [[16, [4, 4], 2]]")
         padding = 0 if number == len(filters) else same_padding(size, width, step)
         size = (size + 2 * padding - width) // step + 1
         layer = {"layer_type": "conv2d", "out_channel": channels, "kernel_size": width, "stride": step}
@@ -171,7 +169,7 @@ def network(*names: str) -> Translation:
         words = ("fcnet_hiddens", "fcnet_activation", "hidden_layer_sizes", "hidden_activation")
         if strange := [word for word in value if word not in words and value[word] is not None]:
             raise NoCounterpartError(
-                tr("{word}: write the layers as {setting}", word=strange[0], setting=scope.algo(*names)[0])
+                "{word}: write the layers as {setting}", word=strange[0], setting=scope.algo(*names)[0]
             )
         sizes = value.get("fcnet_hiddens", value.get("hidden_layer_sizes", [256, 256]))
         function = activation_of(value.get("fcnet_activation", value.get("hidden_activation", "relu")))
@@ -248,8 +246,8 @@ def over_the_run(setting: str) -> Translation:
         limit = next((number for number in limits if is_number(number) and number > 0), None)
         if limit is None and scope.word("episodes_total") is not None:
             raise NoCounterpartError(
-                tr("its points are steps, and the run ends by episodes; write {setting}, such as {example}, over the "
-                   "fraction of the run", setting=paths[0], example="{linear: [0.001, 0.0001]}")
+                "its points are steps, and the run ends by episodes; write {setting}, such as {example}, over the "
+                   "fraction of the run", setting=paths[0], example="{linear: [0.001, 0.0001]}"
             )  # fmt: skip
         total = points[-1][0] if limit is None else float(limit)
         if not total:
@@ -268,8 +266,8 @@ def _points(value: Any) -> list[tuple[float, float]]:
     steps = [step for step, _ in numbers]
     if not numbers or len(numbers) < len(pairs) or steps != sorted(steps) or steps[0] < 0:
         raise NoCounterpartError(
-            tr("expected points [step, value] in the order of their steps, such as {example}",
-               example="[[0, 0.001], [1000000, 0.0001]]")
+            "expected points [step, value] in the order of their steps, such as {example}",
+               example="[[0, 0.001], [1000000, 0.0001]]"
         )  # fmt: skip
     return [(float(step), float(number)) for step, number in numbers]
 
@@ -291,7 +289,7 @@ def optimizer(value: Any, scope: Scope) -> Meaning:
     """Translates a mapping of weight decay and words of old workers."""
     of_workers = ("num_replay_buffer_shards", "grads_per_step", "debug", "max_weight_sync_delay", "betas")
     if strange := [word for word in value if word not in (*of_workers, "weight_decay", "type")]:
-        raise NoCounterpartError(tr("{word}: write algo_cfg.optimizer and algo_cfg.weight_decay", word=strange[0]))
+        raise NoCounterpartError("{word}: write algo_cfg.optimizer and algo_cfg.weight_decay", word=strange[0])
     settings = {"weight_decay": value.get("weight_decay"), "optimizer": value.get("type")}
     if value.get("betas", [0.9, 0.999]) != [0.9, 0.999]:
         settings["adam_betas"] = value["betas"]
@@ -316,9 +314,7 @@ def epsilon_fraction(value: Any, scope: Scope) -> Meaning:
     """Translates a share of schedule_max_timesteps."""
     total = scope.word("schedule_max_timesteps", 100_000)
     if not (is_number(value) and 0 <= value <= 1 and is_number(total)):
-        raise NoCounterpartError(
-            tr("expected a number from 0 to 1; algo_cfg.epsilon_decay is here what it sets, in steps")
-        )
+        raise NoCounterpartError("expected a number from 0 to 1; algo_cfg.epsilon_decay is here what it sets, in steps")
     settings = {"algo_cfg.epsilon_decay": max(1, round(value * total)), "algo_cfg.epsilon_schedule": "linear"}
     return Meaning(settings, tr("of {steps} steps", steps=total))
 
@@ -335,7 +331,7 @@ def noise_scale(value: Any, scope: Scope) -> Meaning:
     )
     scale, sigma = (scope.word(word, default) for word, default in words)
     if not (is_number(scale) and is_number(sigma)):
-        raise NoCounterpartError(tr("expected a number above 0"))
+        raise NoCounterpartError("expected a number above 0")
     return Meaning(dict.fromkeys(scope.algo("expl_noise"), round(scale * sigma, 6)), tr("scale times sigma"))
 
 
@@ -353,7 +349,7 @@ def data_files(value: Any, scope: Scope) -> Meaning:
     """Translates the paths of a mapping."""
     paths = value.get("paths", value.get("path"))
     if paths is None:
-        raise NoCounterpartError(tr("expected {paths: FILES}; algo_cfg.data names them here"))
+        raise NoCounterpartError("expected {paths: FILES}; algo_cfg.data names them here")
     return Meaning(dict.fromkeys(scope.algo("data"), paths))
 
 

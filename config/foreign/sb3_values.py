@@ -45,7 +45,7 @@ def counted(value: Any) -> Any:
     """Returns a number from 0, also one that is written as text. Raises NoCounterpartError for anything else."""
     value = number(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
-        raise NoCounterpartError(tr("expected a number, 0 or more"))
+        raise NoCounterpartError("expected a number, 0 or more")
     return value
 
 
@@ -65,7 +65,7 @@ def keywords(value: Any) -> dict[str, Any]:
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         read = None
     if not isinstance(read, dict):
-        raise NoCounterpartError(tr("expected a mapping, or a text such as dict(net_arch=[64, 64])"))
+        raise NoCounterpartError("expected a mapping, or a text such as dict(net_arch=[64, 64])")
     return {str(key): part for key, part in read.items()}
 
 
@@ -167,7 +167,7 @@ def target_update(value: Any, scope: Scope) -> Meaning:
 def exploration_fraction(value: Any, scope: Scope) -> Meaning:
     steps = number(scope.word("n_timesteps"))
     if not isinstance(steps, int):
-        raise NoCounterpartError(tr("write epsilon_decay, in environment steps, with epsilon_schedule: linear"))
+        raise NoCounterpartError("write epsilon_decay, in environment steps, with epsilon_schedule: linear")
     [path] = scope.algo("epsilon_decay")
     settings = {"algo_cfg.epsilon_schedule": "linear", path: max(1, round(counted(value) * steps))}
     return Meaning(settings, f"{counted(value):g} of {steps:,} steps")
@@ -213,7 +213,7 @@ def _sizes(value: Any) -> tuple[list[Any], list[Any]]:
     if isinstance(value, dict):
         return value.get("pi") or [], value.get("vf") or value.get("qf") or []
     if not isinstance(value, list) or any(isinstance(size, dict) for size in value):
-        raise NoCounterpartError(tr("write the layers of each network; layers with the same `shared` name are one"))
+        raise NoCounterpartError("write the layers of each network; layers with the same `shared` name are one")
     return value, value
 
 
@@ -269,11 +269,9 @@ def wrapped(value: Any, scope: Scope) -> Meaning:
         missing += _lost(name, options) if _add_wrapper(settings, name, options) else [name]
     if missing and not settings:
         raise NoCounterpartError(
-            tr(
-                "there is no {names} here; one of your own is named {example}",
-                names=", ".join(missing),
-                example=f"my_module:{missing[0]}",
-            )
+            "there is no {names} here; one of your own is named {example}",
+            names=", ".join(missing),
+            example=f"my_module:{missing[0]}",
         )
     return Meaning(settings, tr("without {names}, which is not offered", names=", ".join(missing)) if missing else "")
 
@@ -361,7 +359,7 @@ def _vec_wrapper(kind: str, options: dict[str, Any], scope: Scope) -> Meaning:
         return normalized(options or True, scope)
     if kind in ("VecMonitor", "VecTransposeImage"):
         return Meaning({})
-    raise NoCounterpartError(tr("there is no {kind} here; env_cfg.wrappers has those of one environment", kind=kind))
+    raise NoCounterpartError("there is no {kind} here; env_cfg.wrappers has those of one environment", kind=kind)
 
 
 def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ Settings = dict[str, Any]
 def switch(value: Any) -> bool:
     """Reads true and false alone."""
     if not isinstance(value, bool):
-        raise NoCounterpartError(tr("expected true or false"))
+        raise NoCounterpartError("expected true or false")
     return value
 
 

@@ -179,7 +179,7 @@ class _Conversion:
         row = sb3.WORDS.get(word)
         try:
             if row is None:
-                raise NoCounterpartError(tr("it is not a word of theirs that is known here"))
+                raise NoCounterpartError("it is not a word of theirs that is known here")
             meaning = row.meaning(value, scope)
         except NoCounterpartError as reason:
             self.omit(LOST, word, value, str(reason))

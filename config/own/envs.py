@@ -5,14 +5,14 @@ import re
 from pathlib import Path, PurePosixPath
 
 from config.read.opening import named
-from config.tell.language import tr
+from config.tell.language import Said, tr
 from config.tell.names import did_you_mean
 
 _DRIVE = re.compile(r"[A-Za-z]:(?=[\\/])")
 """Drive of Windows, whose colon is not the one before the name of a class."""
 
 
-class OwnEnvError(Exception):
+class OwnEnvError(Said):
     """A file leads to no environment; the message says why, and what to write."""
 
 
@@ -32,7 +32,7 @@ def module_of(path: str) -> str:
     parts = PurePosixPath(path.replace("\\", "/")).with_suffix("").parts
     if not all(part.isidentifier() for part in parts):
         raise OwnEnvError(
-            tr("{path!r} is not a module of this folder; go to the folder of the file, and name it alone", path=path)
+            "{path!r} is not a module of this folder; go to the folder of the file, and name it alone", path=path
         )
     return ".".join(parts)
 
@@ -53,10 +53,10 @@ def _only_class(path: Path) -> str:
         return names[0]
     advice = tr("name the class or function: --env {path}:{name}", path=path, name=names[0] if names else "NAME")
     if not names:
-        raise OwnEnvError(tr("{path!r} has no class with reset and step; {advice}", path=str(path), advice=advice))
+        raise OwnEnvError("{path!r} has no class with reset and step; {advice}", path=str(path), advice=advice)
     listed = ", ".join(names)
     raise OwnEnvError(
-        tr("{path!r} has several environments, {names}; {advice}", path=str(path), names=listed, advice=advice)
+        "{path!r} has several environments, {names}; {advice}", path=str(path), names=listed, advice=advice
     )
 
 

@@ -13,7 +13,7 @@ from config.program import PROGRAM
 from config.read.opening import named
 from config.read.task_files import RUN
 from config.system.files import is_private, patiently
-from config.tell.language import tr
+from config.tell.language import Said, tr
 
 _OTHERS_MAY_WRITE = 0o022
 _ANYBODY_MAY_WRITE = 0o002
@@ -27,7 +27,7 @@ _quiet: Callable[[], AbstractContextManager[None]] = nullcontext
 """Returns a context in which nothing else is written to the terminal."""
 
 
-class TrustError(Exception):
+class TrustError(Said):
     """The file of trusted folders cannot be used; the message says why."""
 
 
@@ -51,14 +51,14 @@ def folders() -> list[Path]:
         with open(file(), "rb", opener=named) as stream:
             if not is_private(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
                 raise TrustError(
-                    tr("{file} is not used: it belongs to another user, or others may write it; delete it", file=file())
+                    "{file} is not used: it belongs to another user, or others may write it; delete it", file=file()
                 )
             entries = json.loads(stream.read(MOST_BYTES))["folders"]
         return [Path(folder) for folder in entries if isinstance(folder, str)]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise TrustError(tr("{file} cannot be read: {error}", file=file(), error=error)) from None
+        raise TrustError("{file} cannot be read: {error}", file=file(), error=error) from None
 
 
 def remember(folder: Path) -> None:
@@ -83,9 +83,7 @@ def _write(paths: Iterable[Path]) -> None:
             stream.write(text + "\n")
         patiently(os.replace, fresh, place)
     except OSError as error:
-        raise TrustError(
-            tr("{place} cannot be written: {reason}", place=place, reason=error.strerror or error)
-        ) from None
+        raise TrustError("{place} cannot be written: {reason}", place=place, reason=error.strerror or error) from None
 
 
 # -------------------------------------------------------------------------------------------------- modules

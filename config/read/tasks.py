@@ -9,14 +9,14 @@ from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.read.task_files import GROUP, GROUPS, RUN, TUNING
-from config.tell.language import tr
+from config.tell.language import Said, tr
 from config.tell.names import nearest
 
 MOST_BYTES = 1 << 20
 """Bytes of RUN that are read."""
 
 
-class TaskError(Exception):
+class TaskError(Said):
     """load_path does not lead to a task directory; the message says why."""
 
 
@@ -49,35 +49,31 @@ def find(
     path = Path(_brought(load_path, tasks, go_on, model, take_over))
     if ".." in path.parts:
         raise TaskError(
-            tr(
-                "{name!r} contains '..'; give a name under {folder}/ or a full path",
-                name=load_path,
-                folder=as_written(tasks),
-            )
+            "{name!r} contains '..'; give a name under {folder}/ or a full path",
+            name=load_path,
+            folder=as_written(tasks),
         )
     try:
         folder = _folder_of(path, tasks, start)
         link = _link(folder, tasks)
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
-        raise TaskError(tr("{name!r} cannot be read: {error}", name=load_path, error=error)) from None
+        raise TaskError("{name!r} cannot be read: {error}", name=load_path, error=error) from None
     if "models" in path.parts[1:] and not stores.is_url(load_path):
         raise TaskError(_inside(load_path, path, tasks))
     if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
-        raise TaskError(
-            tr("{name!r} is the folder of all runs{others}", name=load_path, others=_others("", tasks, start))
-        )
+        raise TaskError("{name!r} is the folder of all runs{others}", name=load_path, others=_others("", tasks, start))
     if not exists:
         others = _others(path.name, tasks, start)
-        raise TaskError(tr("{name!r} does not exist{others}", name=load_path, others=others))
+        raise TaskError("{name!r} does not exist{others}", name=load_path, others=others)
     if link:
-        raise TaskError(tr("{name!r} {link}; give the full path of its target", name=load_path, link=link))
+        raise TaskError("{name!r} {link}; give the full path of its target", name=load_path, link=link)
     if is_group(folder):
         raise TaskError(_several(load_path, folder))
     if tested := _tested(folder):
-        raise TaskError(tr("{name!r} is a test and has no model; it tested {run}", name=load_path, run=tested))
+        raise TaskError("{name!r} is a test and has no model; it tested {run}", name=load_path, run=tested)
     if not complete:
-        raise TaskError(tr("{name!r} is not a task directory: it needs config.yaml and models/", name=load_path))
+        raise TaskError("{name!r} is not a task directory: it needs config.yaml and models/", name=load_path)
     return folder
 
 
@@ -113,10 +109,10 @@ def tuning_folder(load_path: str, tasks: Path) -> Path:
             return folder
         place = next((place for place in (path, tasks / path) if place.exists()), None)
     except (OSError, ValueError) as error:
-        raise TaskError(tr("{name!r} cannot be read: {error}", name=load_path, error=error)) from None
+        raise TaskError("{name!r} cannot be read: {error}", name=load_path, error=error) from None
     if place is None:
         others = _others(path.name, tasks, None)
-        raise TaskError(tr("{name!r} does not exist{others}", name=load_path, others=others))
+        raise TaskError("{name!r} does not exist{others}", name=load_path, others=others)
     return place
 
 

@@ -1,6 +1,7 @@
 """Language of what is shown. The sentences stand in the code in English; a catalog has them in another language.
 
-    raise JoystickError(tr("{path} is no task directory", path=path))
+    print(tr("the runs in {folder}", folder=folder))
+    raise JoystickError("{path} is no task directory", path=path)
 
 JOYSTICK_LANG=zh or the locale chooses Chinese. What programs read stays English: keys and values in files, log levels.
 A catalog is a file of gettext's format, such as zh.po here; zh_settings.po has the help texts of settings, and what is
@@ -88,6 +89,14 @@ def tr(sentence: str, /, **values: object) -> str:
     if not values:
         return text
     return _filled(text, values) if _CHINESE.search(text) else text.format(**values)
+
+
+class Said(Exception):
+    """An error whose text a user reads. It is raised with a sentence and the values in its places, as tr takes them;
+    what is no sentence of a catalog stays as it is."""
+
+    def __init__(self, sentence: str, /, **values: object) -> None:
+        super().__init__(tr(sentence, **values))
 
 
 def _filled(text: str, values: Mapping[str, object]) -> str:

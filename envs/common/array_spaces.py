@@ -54,13 +54,11 @@ def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
     names = dict.fromkeys(str(path[0]) for path, _ in parts if path[0] not in removed)
     wrapper = f"{{wrapper_name: FilterObservation, filter_keys: [{', '.join(names)}]}}"
     raise EnvError(
-        tr(
-            "the part {path!r} of the observation is a {kind} space; Box, Discrete, MultiDiscrete and "
-            "MultiBinary can be learned from. {remedy}",
-            path=name_of(path),
-            kind=type(part).__name__,
-            remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper) if names else ENCODE,
-        )
+        "the part {path!r} of the observation is a {kind} space; Box, Discrete, MultiDiscrete and "
+        "MultiBinary can be learned from. {remedy}",
+        path=name_of(path),
+        kind=type(part).__name__,
+        remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper) if names else ENCODE,
     )
 
 
@@ -104,12 +102,10 @@ def plain(space: Space) -> Space:
     if isinstance(space, MultiBinary):
         return space
     raise EnvError(
-        tr(
-            "the observation is a {kind} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and "
-            "Tuple can be learned from. {remedy}",
-            kind=type(space).__name__,
-            remedy=ENCODE,
-        )
+        "the observation is a {kind} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and "
+        "Tuple can be learned from. {remedy}",
+        kind=type(space).__name__,
+        remedy=ENCODE,
     )
 
 
@@ -124,25 +120,21 @@ def action_space(space: Space) -> Space:
             continue
         named = tr("the part {path!r} of {space}", path=name_of(path), space=space) if path else space
         raise EnvError(
-            tr(
-                "actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a "
-                "floating type can, alone and in a Tuple or Dict. Change the action space in the environment or with "
-                "a wrapper, such as gymnasium.wrappers.TransformAction.",
-                space=named,
-            )
+            "actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a "
+            "floating type can, alone and in a Tuple or Dict. Change the action space in the environment or with "
+            "a wrapper, such as gymnasium.wrappers.TransformAction.",
+            space=named,
         )
     if not isinstance(space, Dict | Tuple):
         return plain(space)
     if not parts:
-        raise EnvError(tr("the action space {space} has no parts: there is nothing to choose", space=space))
+        raise EnvError("the action space {space} has no parts: there is nothing to choose", space=space)
     composite = Composite(space)
     if composite.choices.size.max(initial=0) > MOST_VALUES:
         raise EnvError(
-            tr(
-                "a part of the actions {space} has more than {limit:,} values, and at most so many can be told apart",
-                space=space,
-                limit=MOST_VALUES,
-            )
+            "a part of the actions {space} has more than {limit:,} values, and at most so many can be told apart",
+            space=space,
+            limit=MOST_VALUES,
         )
     return composite
 

@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
-from config.tell.language import tr
 from envs.base import Array, EnvError, Goal, Model, Part
 from envs.common.masks import Legal, legal_now, mask_in
 from envs.common.spaces import Actions
@@ -136,18 +135,16 @@ def _rules_of(env: gymnasium.Env, name: str) -> Model | None:
         columns = np.moveaxis(padded.reshape(*shape, most, 4), -1, 0)
     except (LookupError, TypeError, ValueError) as error:
         raise EnvError(
-            tr(
-                "{name} has rules P that cannot be read: {kind}: {error}; P[state][action] must be a "
-                "list of (probability, next state, reward, terminated)",
-                name=name,
-                kind=type(error).__name__,
-                error=error,
-            )
+            "{name} has rules P that cannot be read: {kind}: {error}; P[state][action] must be a "
+            "list of (probability, next state, reward, terminated)",
+            name=name,
+            kind=type(error).__name__,
+            error=error,
         ) from error
     probability, next_state, reward, terminated = columns
     if not np.allclose(probability.sum(axis=2), 1.0) or not np.isin(next_state, np.arange(shape[0])).all():
         raise EnvError(
-            tr("{name} has rules P whose probabilities do not sum to 1, or that lead to unknown states", name=name)
+            "{name} has rules P whose probabilities do not sum to 1, or that lead to unknown states", name=name
         )
     return Model(probability.copy(), next_state.astype(np.int64), reward.copy(), terminated.astype(bool))
 
@@ -202,12 +199,7 @@ class _Judge:
 
     def _failed(self, error: Exception) -> EnvError:
         return EnvError(
-            tr(
-                "{name} failed in compute_reward: {kind}: {error}",
-                name=self._name,
-                kind=type(error).__name__,
-                error=error,
-            )
+            "{name} failed in compute_reward: {kind}: {error}", name=self._name, kind=type(error).__name__, error=error
         )
 
 

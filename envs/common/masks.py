@@ -28,7 +28,7 @@ def rest_of(space: Any) -> Space:
     """Returns a Dict space without the mask. If one part remains, it is the observation."""
     parts = {key: part for key, part in space.spaces.items() if key != KEY}
     if not parts:
-        raise EnvError(tr("the observation has no part besides {key}: the agent has nothing to observe", key=KEY))
+        raise EnvError("the observation has no part besides {key}: the agent has nothing to observe", key=KEY)
     return next(iter(parts.values())) if len(parts) == 1 else Dict(parts)
 
 
@@ -50,12 +50,10 @@ def count(space: Space) -> int:
     entries = choices(space).entries
     if not entries:
         raise EnvError(
-            tr(
-                "{key} is for actions that are chosen from a few, and these are {space}; env_cfg.action_mask: false "
-                "ignores it",
-                key=KEY,
-                space=space,
-            )
+            "{key} is for actions that are chosen from a few, and these are {space}; env_cfg.action_mask: false "
+            "ignores it",
+            key=KEY,
+            space=space,
         )
     return entries
 
@@ -73,15 +71,10 @@ def legal(mask: Any, space: Space) -> Array:
     try:
         array = np.array(_flat(mask, space, size)).astype(bool)
     except (ValueError, TypeError, LookupError) as error:
-        raise EnvError(tr("the {key} does not fit {space}: {error}", key=KEY, space=space, error=error)) from None
+        raise EnvError("the {key} does not fit {space}: {error}", key=KEY, space=space, error=error) from None
     if array.shape[-1:] != (size,):
         raise EnvError(
-            tr(
-                "the {key} has shape {shape}, and there are {count} actions",
-                key=KEY,
-                shape=array.shape,
-                count=size,
-            )
+            "the {key} has shape {shape}, and there are {count} actions", key=KEY, shape=array.shape, count=size
         )
     return array
 
@@ -90,7 +83,7 @@ def legal_now(mask: Any, space: Space) -> Array:
     """Returns the mask of an observation to act on; EnvError also where no action is legal."""
     bools = legal(mask, space)
     if stuck(bools, np.bool_(False), space).any():
-        raise EnvError(tr("no action is legal: the {key} is 0 everywhere", key=KEY))
+        raise EnvError("no action is legal: the {key} is 0 everywhere", key=KEY)
     return bools
 
 

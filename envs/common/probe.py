@@ -53,7 +53,7 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
         listed = "\n".join(f"  {fault}" for fault in faults)
         remedy = OLD if any(fault.old for fault in faults) else ""
         raise EnvError(
-            tr("{name} does not follow the Gymnasium API{remedy}:\n{listed}", name=name, remedy=remedy, listed=listed)
+            "{name} does not follow the Gymnasium API{remedy}:\n{listed}", name=name, remedy=remedy, listed=listed
         )
     return obey and masks.mask_in(*start) is not None
 

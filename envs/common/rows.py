@@ -90,13 +90,11 @@ def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
     if size != rows:
         env.close()
         raise EnvError(
-            tr(
-                "{name} has {size} rows, and {rows} are needed here: take their number from the argument "
-                "num_envs, or from env_config.num_envs",
-                name=name,
-                size=size,
-                rows=rows,
-            )
+            "{name} has {size} rows, and {rows} are needed here: take their number from the argument "
+            "num_envs, or from env_config.num_envs",
+            name=name,
+            size=size,
+            rows=rows,
         )
     return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)
 
@@ -106,7 +104,7 @@ def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
     try:
         return maker(index)
     except Exception as error:
-        raise EnvError(tr("{name} could not be made: {error}", name=name, error=described(error))) from error
+        raise EnvError("{name} could not be made: {error}", name=name, error=described(error)) from error
 
 
 def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
@@ -156,7 +154,7 @@ def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array
     try:
         sent = cloudpickle.dumps(function)
     except Exception as error:
-        raise EnvError(tr("the function cannot be sent to the processes of the rows: {error}", error=error)) from error
+        raise EnvError("the function cannot be sent to the processes of the rows: {error}", error=error) from error
     results = []
     for answer in env.call("visit", sent, mask):
         if answer is not None:
@@ -185,7 +183,7 @@ def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
     try:
         return step_seconds(env) > ASYNC_PAYS
     except Exception as error:
-        raise EnvError(tr("{name} failed in its first steps: {error}", name=name, error=described(error))) from error
+        raise EnvError("{name} failed in its first steps: {error}", name=name, error=described(error)) from error
 
 
 def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:

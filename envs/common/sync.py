@@ -104,15 +104,13 @@ class Row(gymnasium.Wrapper):
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         return EnvError(
-            tr(
-                "{name} failed in {call} of row {row}: {error} (seed of the episode {seed}{more})",
-                name=self.name,
-                call=where,
-                row=self.number,
-                error=described(error),
-                seed=self._seed,
-                more=more,
-            )
+            "{name} failed in {call} of row {row}: {error} (seed of the episode {seed}{more})",
+            name=self.name,
+            call=where,
+            row=self.number,
+            error=described(error),
+            seed=self._seed,
+            more=more,
         )
 
 

@@ -213,12 +213,10 @@ class GymnasiumVector(Codec, VectorEnv):
         if (stuck := masks.stuck(mask, over, self.action_space)).any():
             row = int(stuck.argmax())
             raise EnvError(
-                tr(
-                    "{name} reports in row {row} that no action is legal (seed of the episode {seed})",
-                    name=self._name,
-                    row=row,
-                    seed=self._seeds[row],
-                )
+                "{name} reports in row {row} that no action is legal (seed of the episode {seed})",
+                name=self._name,
+                row=row,
+                seed=self._seeds[row],
             )
         self.action_mask = mask
 
@@ -232,12 +230,10 @@ class GymnasiumVector(Codec, VectorEnv):
     def set_phase(self, mask: Array, phases: Sequence[float]) -> None:
         if not self.replayable:
             raise EnvError(
-                tr(
-                    "{name} begins the next episode by itself (autoreset), before it can get a phase; "
-                    "set env_cfg.vectorization: sync, or autoreset_mode DISABLED in a vector environment "
-                    "of your own",
-                    name=self._name,
-                )
+                "{name} begins the next episode by itself (autoreset), before it can get a phase; "
+                "set env_cfg.vectorization: sync, or autoreset_mode DISABLED in a vector environment "
+                "of your own",
+                name=self._name,
             )
         if (whole := getattr(self._mode.env.unwrapped, self.phase_method, None)) is not None:
             try:
@@ -246,12 +242,10 @@ class GymnasiumVector(Codec, VectorEnv):
                 raise self._failed(self.phase_method, error) from error
         elif self._visit is None and self._members() is None:
             raise EnvError(
-                tr(
-                    "{name} has no method {method}(mask, phases), and is {unreachable}",
-                    name=self._name,
-                    method=self.phase_method,
-                    unreachable=_UNREACHABLE,
-                )
+                "{name} has no method {method}(mask, phases), and is {unreachable}",
+                name=self._name,
+                method=self.phase_method,
+                unreachable=_UNREACHABLE,
             )
         else:
             super().set_phase(mask, phases)
@@ -260,7 +254,7 @@ class GymnasiumVector(Codec, VectorEnv):
         if self._visit is not None:
             return self._visit(function, mask)
         if (members := self._members()) is None:
-            raise EnvError(tr("{name} is {unreachable}", name=self._name, unreachable=_UNREACHABLE))
+            raise EnvError("{name} is {unreachable}", name=self._name, unreachable=_UNREACHABLE)
         return [function(members[row].unwrapped, row) for row in np.flatnonzero(mask).tolist()]
 
     def _members(self) -> Any:
@@ -339,9 +333,7 @@ def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
 def _refuse_others(rows: Array) -> None:
     if rows.any():
         raise EnvError(
-            tr(
-                "row {row} has not ended, and this vector environment cannot restart a single row; "
-                "set general_cfg.max_step: -1, or vectorization: sync",
-                row=rows.argmax(),
-            )
+            "row {row} has not ended, and this vector environment cannot restart a single row; "
+            "set general_cfg.max_step: -1, or vectorization: sync",
+            row=rows.argmax(),
         )

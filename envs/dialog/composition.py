@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.tell.language import tr
 from envs.base import EnvError
 from envs.common.sync import short
 from envs.dialog.config import Config
@@ -22,13 +21,11 @@ class RulePolicy:
 
     def __init__(self, is_train: bool = False, character: str = "sys") -> None:
         if not isinstance(character, str) or character not in ("sys", "usr"):
-            raise EnvError(tr("RulePolicy: character: got {character!r}; expected 'sys' or 'usr'", character=character))
+            raise EnvError("RulePolicy: character: got {character!r}; expected 'sys' or 'usr'", character=character)
         if not isinstance(is_train, bool):
             raise EnvError(
-                tr(
-                    "RulePolicy: is_train: got {is_train!r}; expected True or False, and character='usr' by name",
-                    is_train=is_train,
-                )
+                "RulePolicy: is_train: got {is_train!r}; expected True or False, and character='usr' by name",
+                is_train=is_train,
             )
         self.is_train, self.character = is_train, character
         self._expert: Callable[[np.ndarray], np.ndarray] | None = None
@@ -37,16 +34,16 @@ class RulePolicy:
         """Prepares for the observations of an environment."""
         if self.character == "usr":
             raise EnvError(
-                tr("RulePolicy: character 'usr' is the user; the system's policy is RulePolicy(character='sys')")
+                "RulePolicy: character 'usr' is the user; the system's policy is RulePolicy(character='sys')"
             )
         if not isinstance(env, DialogEnv):
-            raise EnvError(tr("RulePolicy talks in dialogues; got {env} as environment", env=short(repr(env))))
+            raise EnvError("RulePolicy talks in dialogues; got {env} as environment", env=short(repr(env)))
         self._expert = env.expert
 
     def predict(self, state: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """Returns the action for an observation [D]."""
         if self._expert is None:
-            raise EnvError(tr("RulePolicy has met no environment yet: call bind(env) before predict"))
+            raise EnvError("RulePolicy has met no environment yet: call bind(env) before predict")
         action: np.ndarray = self._expert(np.asarray(state)[None])[0]
         return action
 
@@ -84,11 +81,7 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
                 "RuleDST()" if name == "sys_dst" else "PipelineAgent(None, None, RulePolicy(character='usr'), None)"
             )
             raise EnvError(
-                tr(
-                    "Environment: {name}: got None; expected {instead}, or a class of your own",
-                    name=name,
-                    instead=instead,
-                )
+                "Environment: {name}: got None; expected {instead}, or a class of your own", name=name, instead=instead
             )
     if not isinstance(usr, PipelineAgent):
         usr = PipelineAgent(None, None, usr, None)
@@ -109,17 +102,13 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
 def _user(agent: PipelineAgent) -> OwnPart | None:
     """Returns the user of the user's own of a simulator; None for ours."""
     if agent.dst is not None:
-        raise EnvError(tr("PipelineAgent: dst: got an object; a simulated user keeps its own state, write None"))
+        raise EnvError("PipelineAgent: dst: got an object; a simulated user keeps its own state, write None")
     policy = agent.policy
     if policy is None:
-        raise EnvError(
-            tr("PipelineAgent: policy: got None; expected RulePolicy(character='usr'), or a class of your own")
-        )
+        raise EnvError("PipelineAgent: policy: got None; expected RulePolicy(character='usr'), or a class of your own")
     if isinstance(policy, RulePolicy):
         if policy.character == "sys":
-            raise EnvError(
-                tr("PipelineAgent: policy: this is the system's; a simulator has RulePolicy(character='usr')")
-            )
+            raise EnvError("PipelineAgent: policy: this is the system's; a simulator has RulePolicy(character='usr')")
         return None
     return _own_part("user", "usr", policy, None)
 
@@ -132,11 +121,9 @@ def _own_part(key: str, position: str, thing: Any, ours: type | None) -> OwnPart
     _stands_elsewhere(thing, where)
     if not callable(thing):
         raise EnvError(
-            tr(
-                "{where}: got an object of {kind}; expected its class, which is made for each dialogue",
-                where=where,
-                kind=type(thing).__name__,
-            )
+            "{where}: got an object of {kind}; expected its class, which is made for each dialogue",
+            where=where,
+            kind=type(thing).__name__,
         )
     return OwnPart(key, thing, {}, where)
 
@@ -146,12 +133,10 @@ def _stands_elsewhere(thing: Any, where: str) -> None:
     kind = thing if inspect.isclass(thing) else type(thing)
     if issubclass(kind, OURS):
         raise EnvError(
-            tr(
-                "{where}: got {kind}, which stands elsewhere in {positions}",
-                where=where,
-                kind=kind.__name__,
-                positions=POSITIONS,
-            )
+            "{where}: got {kind}, which stands elsewhere in {positions}",
+            where=where,
+            kind=kind.__name__,
+            positions=POSITIONS,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from config.tell.language import tr
+from config.tell.language import Said, tr
 from envs.dialog.acts import ANY, Value
 from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, Domain, minutes
 
@@ -23,7 +23,7 @@ TAXI = {"taxi_colors": tr("colors"), "taxi_types": tr("types of car")}
 Entity = Mapping[str, str | None]
 
 
-class DatabaseError(ValueError):
+class DatabaseError(Said, ValueError):
     """A database cannot be used; the message says which file, and why."""
 
 
@@ -125,18 +125,14 @@ def load(folder: Path, domains: tuple[str, ...]) -> Database:
     """Returns the databases of some domains. Raises DatabaseError."""
     if not folder.is_dir():
         raise DatabaseError(
-            tr(
-                "there is no folder {folder}; name one with files such as {domain}_db.json",
-                folder=folder,
-                domain=domains[0],
-            )
+            "there is no folder {folder}; name one with files such as {domain}_db.json",
+            folder=folder,
+            domain=domains[0],
         )
     tables = {name: Table(DOMAINS[name], _entities(folder, DOMAINS[name])) for name in domains if name != "taxi"}
     database = Database(tables, _cars(folder) if "taxi" in domains else None)
     if "taxi" in domains and len(database.places) < 2:
-        raise DatabaseError(
-            tr("{folder} names fewer than two places, and a taxi goes from one to another", folder=folder)
-        )
+        raise DatabaseError("{folder} names fewer than two places, and a taxi goes from one to another", folder=folder)
     return database
 
 
@@ -145,39 +141,35 @@ def _read(folder: Path, domain: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DatabaseError(tr("{path} is missing; each domain of the id has its file", path=path)) from None
+        raise DatabaseError("{path} is missing; each domain of the id has its file", path=path) from None
     except OSError as error:
-        raise DatabaseError(tr("{path} cannot be read: {error}", path=path, error=error.strerror)) from None
+        raise DatabaseError("{path} cannot be read: {error}", path=path, error=error.strerror) from None
     except (ValueError, RecursionError) as error:
-        raise DatabaseError(tr("{path} is not JSON: {error}", path=path, error=error)) from None
+        raise DatabaseError("{path} is not JSON: {error}", path=path, error=error) from None
 
 
 def _entities(folder: Path, domain: Domain) -> list[Entity]:
     rows = _read(folder, domain.name)
     path = folder / f"{domain.name}_db.json"
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DatabaseError(tr("{path} is not a list of objects, one for each {domain}", path=path, domain=domain.name))
+        raise DatabaseError("{path} is not a list of objects, one for each {domain}", path=path, domain=domain.name)
     if not rows:
-        raise DatabaseError(tr("{path} has no entity", path=path))
+        raise DatabaseError("{path} has no entity", path=path)
     entities: list[Entity] = [{slot: _text(row.get(slot)) for slot in sorted(domain.slots)} for row in rows]
     if not any(value for entity in entities for value in entity.values()):
         raise DatabaseError(
-            tr(
-                "{path} has no value of any slot of a {domain}: {slots}",
-                path=path,
-                domain=domain.name,
-                slots=", ".join(sorted(domain.slots)),
-            )
+            "{path} has no value of any slot of a {domain}: {slots}",
+            path=path,
+            domain=domain.name,
+            slots=", ".join(sorted(domain.slots)),
         )
     for slot in (slot for group in domain.needed for slot in group):
         if all(entity[slot] is None for entity in entities):
             raise DatabaseError(
-                tr(
-                    "{path} has no {slot} in any object, which every {domain} needs",
-                    path=path,
-                    slot=slot,
-                    domain=domain.name,
-                )
+                "{path} has no {slot} in any object, which every {domain} needs",
+                path=path,
+                slot=slot,
+                domain=domain.name,
             )
     return entities
 
@@ -197,11 +189,9 @@ def _cars(folder: Path) -> dict[str, list[str]]:
         values = cars.get(key) if isinstance(cars, dict) else None
         if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
             raise DatabaseError(
-                tr(
-                    "{path} has no list {key} ({meaning}) with an entity",
-                    path=folder / "taxi_db.json",
-                    key=key,
-                    meaning=meaning,
-                )
+                "{path} has no list {key} ({meaning}) with an entity",
+                path=folder / "taxi_db.json",
+                key=key,
+                meaning=meaning,
             )
     return {key: cars[key] for key in TAXI}

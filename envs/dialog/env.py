@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from config.model.fields import Problem
-from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
 from envs.common.rows import assemble
 from envs.common.sync import described
@@ -77,7 +76,7 @@ def _try(cfg: Config, shared: Shared, parts: Parts) -> None:
         raise
     except Exception as error:  # the user's own code may raise anything
         raise EnvError(
-            tr("dialog {id} failed in its first exchange: {error}", id=cfg.id, error=described(error))
+            "dialog {id} failed in its first exchange: {error}", id=cfg.id, error=described(error)
         ) from error
 
 

@@ -118,11 +118,9 @@ def sample(database: Database, rng: np.random.Generator, chances: Config) -> Goa
                 restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
             return Goal(parts)
     raise DatabaseError(
-        tr(
-            "no goal was found in {count} tries in which every domain has a question or a "
-            "booking; raise p_request or p_book, or give databases with more columns",
-            count=TRIES_OF_A_GOAL,
-        )
+        "no goal was found in {count} tries in which every domain has a question or a "
+        "booking; raise p_request or p_book, or give databases with more columns",
+        count=TRIES_OF_A_GOAL,
     )
 
 

@@ -259,11 +259,9 @@ class Guest:
         acts = acts_of(self.user.open(), _call(self.where, "open", self.user))
         if self.user.ended:
             raise EnvError(
-                tr(
-                    "{where}: {kind} has ended after open; a dialogue ends in respond",
-                    where=self.where,
-                    kind=_called(self.user),
-                )
+                "{where}: {kind} has ended after open; a dialogue ends in respond",
+                where=self.where,
+                kind=_called(self.user),
             )
         return acts
 
@@ -295,11 +293,7 @@ class Judge:
         report = self.evaluator.report(reason, exchanges)
         if not isinstance(report, Mapping):
             raise EnvError(
-                tr(
-                    "{call} gives {value}; expected numbers by name",
-                    call=self._method("report"),
-                    value=short(repr(report)),
-                )
+                "{call} gives {value}; expected numbers by name", call=self._method("report"), value=short(repr(report))
             )
         return report
 
@@ -309,11 +303,7 @@ class Judge:
         reward = self.evaluator.reward(reason)
         if reward is not None and (isinstance(reward, bool) or not isinstance(reward, int | float | np.number)):
             raise EnvError(
-                tr(
-                    "{call} gives {value}; expected a number",
-                    call=self._method("reward"),
-                    value=short(repr(reward)),
-                )
+                "{call} gives {value}; expected a number", call=self._method("reward"), value=short(repr(reward))
             )
         return reward if reward is None else float(reward)
 
@@ -369,24 +359,20 @@ def acts_of(value: Any, whose: str, end: str = "") -> list[Act]:
     """Returns a list of acts. Raises EnvError for anything else; whose: what has given it; end: what to do about it."""
     if isinstance(value, Act) or not isinstance(value, list | tuple):
         raise EnvError(
-            tr(
-                "{call} gives {value}; expected a list of acts, such as {example}{remedy}",
-                call=whose,
-                value=short(repr(value)),
-                example=EXAMPLE,
-                remedy=end,
-            )
+            "{call} gives {value}; expected a list of acts, such as {example}{remedy}",
+            call=whose,
+            value=short(repr(value)),
+            example=EXAMPLE,
+            remedy=end,
         )
     for act in value:
         if not isinstance(act, Act) or not _is_act(act):
             raise EnvError(
-                tr(
-                    "{call} gives {act} in its list; expected acts, such as {example}{remedy}",
-                    call=whose,
-                    act=short(repr(act)),
-                    example=EXAMPLE,
-                    remedy=end,
-                )
+                "{call} gives {act} in its list; expected acts, such as {example}{remedy}",
+                call=whose,
+                act=short(repr(act)),
+                example=EXAMPLE,
+                remedy=end,
             )
     return list(value)
 

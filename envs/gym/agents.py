@@ -7,7 +7,6 @@ import gymnasium
 from gymnasium.spaces import Space, Tuple
 
 from config.own import objects as own
-from config.tell.language import tr
 from envs.base import EnvError
 from envs.several.roster import ALL
 
@@ -24,11 +23,9 @@ class Agents:
         observed, acted = env.observation_space, env.action_space
         if not (isinstance(observed, Tuple) and isinstance(acted, Tuple) and len(observed) == len(acted)):
             raise EnvError(
-                tr(
-                    "its spaces are {observed} and {acted}; expected tuples with a part for each agent",
-                    observed=observed,
-                    acted=acted,
-                )
+                "its spaces are {observed} and {acted}; expected tuples with a part for each agent",
+                observed=observed,
+                acted=acted,
             )
         self.possible_agents = [f"agent_{number}" for number in range(len(acted))]
         pairs = zip(observed.spaces, acted.spaces, strict=True)

@@ -9,7 +9,6 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from config.own import env_packages
-from config.tell.language import tr
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.common import headless, recipe, registry
 from envs.common.rows import assemble
@@ -70,11 +69,7 @@ def prepare(render_mode: str | None, name: str, rows: int) -> None:
     """Prepares for rendering in this mode. Raises EnvError if these rows cannot be rendered."""
     if render_mode == "human" and rows > 1:
         raise EnvError(
-            tr(
-                "{name}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1",
-                name=name,
-                rows=rows,
-            )
+            "{name}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1", name=name, rows=rows
         )
     if render_mode != "human":
         headless.prepare()
@@ -131,7 +126,7 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
         return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(
-            tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)
+            "{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error
         ) from error
 
 
@@ -140,7 +135,7 @@ def _make_pool(cfg: Config, rows: int) -> VectorEnv:
         return GymnasiumVector(Pool(cfg.id, rows, cfg.constructor), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(
-            tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)
+            "{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error
         ) from error
 
 

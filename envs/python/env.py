@@ -36,11 +36,7 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
         return _several(maker, cfg, rows, first, context.global_state)
     if cfg.max_agents:
         raise EnvError(
-            tr(
-                "env_cfg.max_agents is for several agents, and {id} gives a {kind}",
-                id=cfg.id,
-                kind=type(first).__name__,
-            )
+            "env_cfg.max_agents is for several agents, and {id} gives a {kind}", id=cfg.id, kind=type(first).__name__
         )
     env = assemble(maker, cfg.id, rows, cfg.vectorization, cfg.action_mask, first)
     env.recipe = of_own(cfg.id, cfg.constructor, context_parameter(creator), cfg.wrappers)
@@ -89,7 +85,5 @@ def _row(creator: Callable[..., Any], cfg: Config, context: EnvContext, rows: in
         count = {"num_envs": rows} if "num_envs" in parameter_names(creator) else {}
         env = creator(**{**count, **mine})
     if cfg.wrappers and not isinstance(env, gymnasium.Env):
-        raise EnvError(
-            tr("wrappers are for a gymnasium.Env, and {id} gives a {kind}", id=cfg.id, kind=type(env).__name__)
-        )
+        raise EnvError("wrappers are for a gymnasium.Env, and {id} gives a {kind}", id=cfg.id, kind=type(env).__name__)
     return wrap(env, cfg.wrappers)

@@ -7,7 +7,6 @@ from typing import Any
 import gymnasium
 
 from config.own import env_packages
-from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
 from envs.common.registry import lookup, unknown_id, without_its_warning
 from envs.common.rows import assemble, make_env
@@ -25,7 +24,7 @@ def rows_of(env: Any) -> VectorEnv:
         return env
     several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
     if not several:
-        raise EnvError(tr("the list of environments is empty; give at least one"))
+        raise EnvError("the list of environments is empty; give at least one")
     first = _env_of(several[0])
     rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
     vector = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
@@ -39,26 +38,22 @@ def _compare(members: Sequence[Any]) -> None:
     for row, env in enumerate(members):
         if (other := seen.setdefault(id(env.unwrapped), row)) != row:
             raise EnvError(
-                tr(
-                    "environments {other} and {row} of the list are the same object, and would be "
-                    "stepped twice; give a function that makes a new one for each, such as [lambda: "
-                    "MyEnv()] * 8",
-                    other=other,
-                    row=row,
-                )
+                "environments {other} and {row} of the list are the same object, and would be "
+                "stepped twice; give a function that makes a new one for each, such as [lambda: "
+                "MyEnv()] * 8",
+                other=other,
+                row=row,
             )
         for name in ("observation_space", "action_space"):
             mine, first = getattr(env, name), getattr(members[0], name)
             if mine != first:
                 raise EnvError(
-                    tr(
-                        "environment {row} of the list has the {name} {space}, and environment 0 has "
-                        "{first}; all of a list have the same spaces",
-                        row=row,
-                        name=name,
-                        space=mine,
-                        first=first,
-                    )
+                    "environment {row} of the list has the {name} {space}, and environment 0 has "
+                    "{first}; all of a list have the same spaces",
+                    row=row,
+                    name=name,
+                    space=mine,
+                    first=first,
                 )
 
 

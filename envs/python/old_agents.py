@@ -6,7 +6,6 @@ from typing import Any
 
 from gymnasium import Space
 
-from config.tell.language import tr
 from envs.base import EnvError
 
 Spaces = Mapping[str, tuple[Any, Any]]
@@ -22,14 +21,12 @@ def check(spaces: Any) -> None:
     pairs = spaces.values() if isinstance(spaces, Mapping) else () if spaces is None else (spaces,)
     if wrong := [pair for pair in pairs if not isinstance(pair, tuple | list) or len(pair) != 2]:
         raise EnvError(
-            tr(
-                'OldGym: spaces: got {wrong!r:.80}; expected {{"car_*": (observation_space, '
-                "action_space)}}, by names or patterns of agents",
-                wrong=wrong[0],
-            )
+            'OldGym: spaces: got {wrong!r:.80}; expected {{"car_*": (observation_space, '
+            "action_space)}}, by names or patterns of agents",
+            wrong=wrong[0],
         )
     if isinstance(spaces, list | tuple):
-        raise EnvError(tr('OldGym: spaces: got a list; expected {"car_*": (observation_space, action_space)}'))
+        raise EnvError('OldGym: spaces: got a list; expected {"car_*": (observation_space, action_space)}')
 
 
 def several(env: Any, spaces: Spaces | None) -> bool:
@@ -63,11 +60,9 @@ def _first_observations(env: Any) -> list[Any]:
     obs = obs[0] if isinstance(obs, tuple) and obs else obs
     if not isinstance(obs, Mapping):
         raise EnvError(
-            tr(
-                "reset of {kind} gives a {got}; expected observations by agent",
-                kind=type(env).__name__,
-                got=type(obs).__name__,
-            )
+            "reset of {kind} gives a {got}; expected observations by agent",
+            kind=type(env).__name__,
+            got=type(obs).__name__,
         )
     return [*obs]
 
@@ -83,12 +78,10 @@ def spaces_by_agent(env: Any, spaces: Spaces | None, convert: Callable[[Any], An
         if isinstance(space := convert(space), Space):
             return space
         raise EnvError(
-            tr(
-                '{kind} has no spaces of agent {agent!r}; write joystick.OldGym(env, spaces={{"car_*": '
-                "(observation_space, action_space)}}), by names or patterns of agents",
-                kind=type(env).__name__,
-                agent=agent,
-            )
+            '{kind} has no spaces of agent {agent!r}; write joystick.OldGym(env, spaces={{"car_*": '
+            "(observation_space, action_space)}}), by names or patterns of agents",
+            kind=type(env).__name__,
+            agent=agent,
         )
 
     return (lambda agent: of(0, agent)), (lambda agent: of(1, agent))

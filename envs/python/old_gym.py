@@ -24,7 +24,7 @@ class OldGym(gymnasium.Env):
         agents that has none."""
         if isinstance(env, type) or not any(hasattr(env, name) for name in ("reset", *_SPACES)):
             raise EnvError(
-                tr("OldGym: got {env!r:.80}; expected an environment with reset and step, such as MyEnv()", env=env)
+                "OldGym: got {env!r:.80}; expected an environment with reset and step, such as MyEnv()", env=env
             )
         old_agents.check(spaces)
         self.env, self.render_mode, self._name = env, render_mode, type(env).__name__
@@ -42,13 +42,11 @@ class OldGym(gymnasium.Env):
     def _own_space(self, field: str) -> Any:
         if not hasattr(self.env, field):
             raise EnvError(
-                tr(
-                    "{name} has no {field}; set self.{field} in its __init__, or, if it has several "
-                    'agents, write joystick.OldGym(env, spaces={{"car_*": (observation_space, '
-                    "action_space)}})",
-                    name=self._name,
-                    field=field,
-                )
+                "{name} has no {field}; set self.{field} in its __init__, or, if it has several "
+                'agents, write joystick.OldGym(env, spaces={{"car_*": (observation_space, '
+                "action_space)}})",
+                name=self._name,
+                field=field,
             )
         return _space(getattr(self.env, field))
 
@@ -89,11 +87,9 @@ class OldGym(gymnasium.Env):
             return result
         if len(result) != 4:
             raise EnvError(
-                tr(
-                    "step of {name} gives {count} values; expected obs, reward, done, info",
-                    name=self._name,
-                    count=len(result),
-                )
+                "step of {name} gives {count} values; expected obs, reward, done, info",
+                name=self._name,
+                count=len(result),
             )
         obs, reward, done, info = result
         if self._several:
@@ -108,12 +104,10 @@ class OldGym(gymnasium.Env):
         for name, part in zip(("observations", "rewards", "dones", "infos"), parts, strict=True):
             if not isinstance(part, Mapping):
                 raise EnvError(
-                    tr(
-                        "step of {name}: {part}: got a {kind}; expected a mapping by agent",
-                        name=self._name,
-                        part=name,
-                        kind=type(part).__name__,
-                    )
+                    "step of {name}: {part}: got a {kind}; expected a mapping by agent",
+                    name=self._name,
+                    part=name,
+                    kind=type(part).__name__,
                 )
         obs, reward, done, info = parts
         return obs, reward, *old_agents.ends(done, info), info

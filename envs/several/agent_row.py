@@ -89,12 +89,10 @@ class AgentRow:
                 value = kind.encode(value)
             if getattr(value, "shape", ()) != kind.shape:
                 raise EnvError(
-                    tr(
-                        "the observation of agent {name!r} is {form}; expected shape {shape}",
-                        name=name,
-                        form=_form(value),
-                        shape=kind.shape,
-                    )
+                    "the observation of agent {name!r} is {form}; expected shape {shape}",
+                    name=name,
+                    form=_form(value),
+                    shape=kind.shape,
                 )
             slot.obs[...] = value
 
@@ -102,11 +100,7 @@ class AgentRow:
         """Gives a slot to an agent that has none."""
         if name in self._ended:
             raise EnvError(
-                tr(
-                    "agent {name!r} has an observation after its end in step {step}",
-                    name=name,
-                    step=self._ended[name],
-                )
+                "agent {name!r} has an observation after its end in step {step}", name=name, step=self._ended[name]
             )
         slot = self._slots_by_name.get(name)
         if slot is None:
@@ -115,13 +109,11 @@ class AgentRow:
                 raise EnvError(self._roster.unknown(name))
             if not self._free[pool]:
                 raise EnvError(
-                    tr(
-                        "agent {name!r} has no free slot: env_cfg.max_agents allows {limit} of "
-                        "{pool!r}; a slot is free again one step after its agent has ended",
-                        name=name,
-                        limit=self._roster.limits[pool],
-                        pool=pool,
-                    )
+                    "agent {name!r} has no free slot: env_cfg.max_agents allows {limit} of "
+                    "{pool!r}; a slot is free again one step after its agent has ended",
+                    name=name,
+                    limit=self._roster.limits[pool],
+                    pool=pool,
                 )
             slot = self._free[pool].pop(0)
         self._active[name] = slot
@@ -137,23 +129,17 @@ class AgentRow:
                 self._check_known(name)
                 if value:
                     raise EnvError(
-                        tr(
-                            "agent {name!r} has the reward {value}, and is not in the episode{when}",
-                            name=name,
-                            value=value,
-                            when=self._when(name),
-                        )
+                        "agent {name!r} has the reward {value}, and is not in the episode{when}",
+                        name=name,
+                        value=value,
+                        when=self._when(name),
                     )
                 continue
             try:
                 out[slot.number] = value
             except (TypeError, ValueError):
                 raise EnvError(
-                    tr(
-                        "the reward of agent {name!r} is {value}; expected a number",
-                        name=name,
-                        value=short(repr(value)),
-                    )
+                    "the reward of agent {name!r} is {value}; expected a number", name=name, value=short(repr(value))
                 ) from None
 
     def _end(self, terminated: Mapping[str, Any], truncated: Mapping[str, Any]) -> None:
@@ -201,11 +187,9 @@ class AgentRow:
             if info and masks.KEY in info and (slot := self._active.get(name)) is not None:
                 if slot.mask is None:
                     raise EnvError(
-                        tr(
-                            "agent {name!r} has an {key} in its info, and had none at the first reset",
-                            name=name,
-                            key=masks.KEY,
-                        )
+                        "agent {name!r} has an {key} in its info, and had none at the first reset",
+                        name=name,
+                        key=masks.KEY,
                     )
                 slot.mask[...] = self._legal(name, slot, info[masks.KEY])
 
@@ -213,7 +197,7 @@ class AgentRow:
         try:
             return slot.kind.legal(mask)
         except EnvError as error:
-            raise EnvError(tr("agent {name!r}: {error}", name=name, error=error)) from None
+            raise EnvError("agent {name!r}: {error}", name=name, error=error) from None
 
     def _choose(self, obs: Mapping[str, Any]) -> None:
         """Marks the agents that act next: those with an observation, unless the environment names them."""
@@ -270,7 +254,7 @@ class AgentRow:
 def five(result: Any) -> Any:
     """Returns what a step gives. Raises EnvError for the old interface."""
     if isinstance(result, tuple) and len(result) == 4:
-        raise EnvError(tr("step returned 4 values, with dones; {old}", old=OLD))
+        raise EnvError("step returned 4 values, with dones; {old}", old=OLD)
     return result
 
 

@@ -86,14 +86,12 @@ class MultiAgentVector(VectorEnv):
         if size > MOST_BYTES:
             sizes = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
             raise EnvError(
-                tr(
-                    "a joint observation of {name} has {size:.1f} MiB ({sizes}), and at most "
-                    "{limit:.0f} MiB can be stored for each step; use smaller images or fewer agents",
-                    name=self._name,
-                    size=size / 2**20,
-                    sizes=sizes,
-                    limit=MOST_BYTES / 2**20,
-                )
+                "a joint observation of {name} has {size:.1f} MiB ({sizes}), and at most "
+                "{limit:.0f} MiB can be stored for each step; use smaller images or fewer agents",
+                name=self._name,
+                size=size / 2**20,
+                sizes=sizes,
+                limit=MOST_BYTES / 2**20,
             )
 
     def _prepare_fields(self) -> list[tuple[Array, Array]]:
@@ -267,17 +265,17 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
     pair = _first_reset(env)
     if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, dict) for part in pair)):
         raise EnvError(
-            tr("reset must return observations and infos, two dicts by agent; found {result}", result=short(repr(pair)))
+            "reset must return observations and infos, two dicts by agent; found {result}", result=short(repr(pair))
         )
     agents = getattr(env, "possible_agents", None)
     if not agents or isinstance(agents, str) or not all(isinstance(agent, str) for agent in agents):
-        raise EnvError(tr("possible_agents is {value}; expected a list of names", value=short(repr(agents))))
+        raise EnvError("possible_agents is {value}; expected a list of names", value=short(repr(agents)))
     roster = Roster(env, limits, pair[1], obey)
     for agent, obs in pair[0].items():
         if faults := list(
             value_faults(roster.spaces_of(agent)[0], obs, tr("observation of agent {agent!r}", agent=agent))
         ):
-            raise EnvError(tr("the first reset does not agree with the spaces:\n  {fault}", fault=faults[0]))
+            raise EnvError("the first reset does not agree with the spaces:\n  {fault}", fault=faults[0])
     return roster, _state_size(env) if global_state else 0
 
 
@@ -287,12 +285,10 @@ def _first_reset(env: Any) -> Any:
     taken = {parameter.name for parameter in parameters or ()}
     open_ended = parameters is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     if not open_ended and (missing := [name for name in ("seed", "options") if name not in taken]):
-        raise EnvError(
-            tr("reset has no argument {missing}; {old}", missing=tr(" and no argument ").join(missing), old=OLD)
-        )
+        raise EnvError("reset has no argument {missing}; {old}", missing=tr(" and no argument ").join(missing), old=OLD)
     result = env.reset(seed=0, options=None)
     if isinstance(result, dict):
-        raise EnvError(tr("reset returned observations without infos; {old}", old=OLD))
+        raise EnvError("reset returned observations without infos; {old}", old=OLD)
     return result
 
 

@@ -118,12 +118,10 @@ class Roster:
             for agent in agents[1:]:
                 if _spaces(env, agent) != _spaces(env, example):
                     raise EnvError(
-                        tr(
-                            "max_agents: {pattern} matches {example} and {agent}, whose spaces differ",
-                            pattern=pattern,
-                            example=example,
-                            agent=agent,
-                        )
+                        "max_agents: {pattern} matches {example} and {agent}, whose spaces differ",
+                        pattern=pattern,
+                        example=example,
+                        agent=agent,
                     )
             stem = pattern.replace("*", "").replace("?", "")
             yield from (Seat(f"{stem}#{number}", example, pattern) for number in range(limit))
@@ -177,16 +175,14 @@ def _spaces(env: Any, agent: str) -> tuple[Space, Space]:
             space = getattr(env, method)(agent)
         except Exception as error:
             raise EnvError(
-                tr("{call} failed: {error}", call=f"{method}({agent!r})", error=f"{type(error).__name__}: {error}")
+                "{call} failed: {error}", call=f"{method}({agent!r})", error=f"{type(error).__name__}: {error}"
             ) from error
         if not isinstance(space, Space):
             raise EnvError(
-                tr(
-                    "{method}({agent!r}) is {space!r}; expected a space of gymnasium.spaces",
-                    method=method,
-                    agent=agent,
-                    space=space,
-                )
+                "{method}({agent!r}) is {space!r}; expected a space of gymnasium.spaces",
+                method=method,
+                agent=agent,
+                space=space,
             )
         spaces.append(space)
     return spaces[0], spaces[1]
@@ -198,4 +194,4 @@ def _kind(agent: str, spaces: tuple[Space, Space], masked: bool) -> Kind:
             masks.count(spaces[1])
         return Kind(*spaces, masked)
     except EnvError as error:
-        raise EnvError(tr("agent {name!r}: {error}", name=agent, error=error)) from None
+        raise EnvError("agent {name!r}: {error}", name=agent, error=error) from None

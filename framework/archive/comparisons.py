@@ -26,7 +26,7 @@ class Comparisons(NamedTuple):
 def compared(words: Sequence[str], threshold: float | None, root: Path, at: str = "common") -> Comparisons:
     """Returns the comparisons. Raises JoystickError if there is nothing to compare."""
     if not words:
-        raise JoystickError(tr("nothing to compare: name at least two runs or groups"))
+        raise JoystickError("nothing to compare: name at least two runs or groups")
     sections = gather(find(words, root))
     pairs = {name: several for name, several in sections.items() if len(several) > 1}
     if not pairs:

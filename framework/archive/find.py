@@ -37,26 +37,24 @@ def _named(word: str, root: Path) -> list[Path]:
     try:
         place = next((path for path in (root / word, Path(word)) if path.exists()), None)
     except (OSError, ValueError) as error:
-        raise TaskDirError(tr("{word!r} cannot be read: {error}", word=word, error=error)) from None
+        raise TaskDirError("{word!r} cannot be read: {error}", word=word, error=error) from None
     if place is not None:
         if runs := _runs(place):
             return runs
         raise TaskDirError(
-            tr("{place!r} is neither a run nor a group of runs: there is no config.yaml of a run", place=str(place))
+            "{place!r} is neither a run nor a group of runs: there is no config.yaml of a run", place=str(place)
         )
     if not glob.has_magic(word):
-        raise TaskDirError(tr("there is no run {word!r}{hint}", word=word, hint=_others(word, root)))
+        raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=_others(word, root))
     places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
     # a pattern may match the tests of its runs too, which are no runs to compare
     runs = [run for place in places if not place.name.startswith("Test_") for run in _runs(place)]
     if not runs:
         raise TaskDirError(
-            tr(
-                "{word!r} matches no training run, neither in {root}/ nor in {folder}",
-                word=word,
-                root=root,
-                folder=Path.cwd(),
-            )
+            "{word!r} matches no training run, neither in {root}/ nor in {folder}",
+            word=word,
+            root=root,
+            folder=Path.cwd(),
         )
     return runs
 

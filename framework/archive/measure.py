@@ -181,22 +181,20 @@ def _check(path: Path, rows: Rows, score: str) -> None:
     """Raises TaskDirError for a damaged table. score: name of its column of scores."""
     before = -math.inf
     if not rows and path.is_file() and score not in head_of(path):
-        raise TaskDirError(tr("{path} is damaged: its first line names no column {score}", path=path, score=score))
+        raise TaskDirError("{path} is damaged: its first line names no column {score}", path=path, score=score)
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
             if not isinstance(row.get(column), int | float):
                 value = repr(row[column])[:40] if column in row else tr("nothing")
                 raise TaskDirError(
-                    tr(
-                        "{path} is damaged: row {number} has {value} as {column}, which is a number",
-                        path=path,
-                        number=number,
-                        value=value,
-                        column=column,
-                    )
+                    "{path} is damaged: row {number} has {value} as {column}, which is a number",
+                    path=path,
+                    number=number,
+                    value=value,
+                    column=column,
                 )
         if float(row["step"]) < before:
-            raise TaskDirError(tr("{path} is damaged: the steps go back at row {number}", path=path, number=number))
+            raise TaskDirError("{path} is damaged: the steps go back at row {number}", path=path, number=number)
         before = float(row["step"])
 
 

@@ -37,9 +37,9 @@ def trained(folder: Path) -> RecordedRun:
     run = RecordedRun(folder)
     try:
         if run.is_test:
-            raise TaskDirError(tr("{folder} is a test; compare the training run that it tested", folder=folder))
+            raise TaskDirError("{folder} is a test; compare the training run that it tested", folder=folder)
     except DocumentError as error:
-        raise TaskDirError(tr("the settings of {folder} cannot be read: {error}", folder=folder, error=error)) from None
+        raise TaskDirError("the settings of {folder} cannot be read: {error}", folder=folder, error=error) from None
     return run
 
 

@@ -193,15 +193,13 @@ def _check_sequences(policy: PolicyPlan) -> None:
     replay, rows = policy.memory, policy.spec.rows
     if isinstance(replay, ReplaySpec) and replay.capacity // rows < replay.least:
         raise JoystickError(
-            tr(
-                "a sequence has {sequence} steps, and {section}.buffer_size {capacity} keeps {steps} "
-                "of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs",
-                sequence=replay.least,
-                section=policy.section,
-                capacity=replay.capacity,
-                steps=replay.capacity // rows,
-                rows=rows,
-            )
+            "a sequence has {sequence} steps, and {section}.buffer_size {capacity} keeps {steps} "
+            "of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs",
+            sequence=replay.least,
+            section=policy.section,
+            capacity=replay.capacity,
+            steps=replay.capacity // rows,
+            rows=rows,
         )
 
 

@@ -61,7 +61,7 @@ class Expert:
             action = self._flat(self._ask(obs, mask))
         except Exception as error:  # the user's own function may raise anything
             raise JoystickError(
-                tr("algo_cfg.expert: {name} failed: {fault}", name=self.name, fault=own.described(error))
+                "algo_cfg.expert: {name} failed: {fault}", name=self.name, fault=own.described(error)
             ) from error
         if action.shape != shape or action.dtype.kind not in "biuf":
             raise self._unfit(
@@ -92,15 +92,13 @@ class Expert:
 
     def _unfit(self, result: str, shape: tuple[int, ...]) -> JoystickError:
         return JoystickError(
-            tr(
-                "algo_cfg.expert: {name} returned {result}; expected {count} actions of {space}, as an "
-                "array of shape {shape}",
-                name=self.name,
-                result=result,
-                count=shape[0],
-                space=self._space,
-                shape=shape,
-            )
+            "algo_cfg.expert: {name} returned {result}; expected {count} actions of {space}, as an "
+            "array of shape {shape}",
+            name=self.name,
+            result=result,
+            count=shape[0],
+            space=self._space,
+            shape=shape,
         )
 
 
@@ -142,7 +140,7 @@ def _everything(space: Space) -> Array | None:
 def _given(spec: EnvSpec) -> Ask:
     """Returns the expert that comes with the environment."""
     if spec.expert is None:
-        raise JoystickError(tr("{id} has no expert of its own; name a task directory or module:function", id=spec.id))
+        raise JoystickError("{id} has no expert of its own; name a task directory or module:function", id=spec.id)
     return spec.expert
 
 
@@ -150,7 +148,7 @@ def _function(name: str) -> Ask:
     """Returns a function of the user's own, which does not see the masks."""
     function = own.find(name)
     if not callable(function):
-        raise JoystickError(tr("{name} is a {kind}, and no function", name=name, kind=type(function).__name__))
+        raise JoystickError("{name} is a {kind}, and no function", name=name, kind=type(function).__name__)
     return lambda obs, mask: function(obs.copy())
 
 
@@ -168,13 +166,10 @@ def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) 
         agent.load_state(saved.tree["agent"])
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
         raise JoystickError(
-            tr("{path} does not fit its settings: {error}", path=as_written(saved.path), error=error)
+            "{path} does not fit its settings: {error}", path=as_written(saved.path), error=error
         ) from error
     if agent.initial_state(1) is not None:
         raise JoystickError(
-            tr(
-                "{path} has a recurrent policy, which cannot be asked about single states",
-                path=as_written(folder),
-            )
+            "{path} has a recurrent policy, which cannot be asked about single states", path=as_written(folder)
         )
     return lambda obs, mask: agent.predict_action(obs, None, mask).action

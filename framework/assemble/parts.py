@@ -11,7 +11,6 @@ from algos.base import Agent, EnvSpec, TrainableActor
 from config import machine
 from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.read.loader import RunConfig
-from config.tell.language import tr
 from envs.base import Goal
 from framework import memory
 from framework.assemble import offline, resources
@@ -154,5 +153,5 @@ def device_of(config: RunConfig) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if why := machine.missing_device(name):  # on a machine of a cluster; elsewhere the loader has checked it
-        raise JoystickError(tr("general_cfg.device is {name}, but {why}", name=name, why=why))
+        raise JoystickError("general_cfg.device is {name}, but {why}", name=name, why=why)
     return torch.device(name)

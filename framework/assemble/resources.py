@@ -10,7 +10,6 @@ from config import machine
 from config.model.composite import Composite, choices_of
 from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
-from config.tell.language import tr
 from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
 
@@ -45,14 +44,12 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
     if needed > free:
         names = "+".join(dict.fromkeys(policy.package.NAME for policy in plan.learning))
         raise JoystickError(
-            tr(
-                "the memory of {names} needs {needed:.1f} GiB and this machine has {free:.1f} GiB free; "
-                "choose a smaller {section}.buffer_size",
-                names=names,
-                needed=needed / 2**30,
-                free=free / 2**30,
-                section=plan.learning[0].section,
-            )
+            "the memory of {names} needs {needed:.1f} GiB and this machine has {free:.1f} GiB free; "
+            "choose a smaller {section}.buffer_size",
+            names=names,
+            needed=needed / 2**30,
+            free=free / 2**30,
+            section=plan.learning[0].section,
         )
     return free // needed
 
@@ -67,13 +64,11 @@ def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> 
     needed, free = transitions * kept_bytes(config, policy), machine.available_bytes()
     if free is not None and needed > free:
         raise JoystickError(
-            tr(
-                "algo_cfg.data: {transitions:,} transitions need {needed:.1f} GiB and this machine has "
-                "{free:.1f} GiB free; data_top and data_fraction choose a part of the episodes",
-                transitions=transitions,
-                needed=needed / 2**30,
-                free=free / 2**30,
-            )
+            "algo_cfg.data: {transitions:,} transitions need {needed:.1f} GiB and this machine has "
+            "{free:.1f} GiB free; data_top and data_fraction choose a part of the episodes",
+            transitions=transitions,
+            needed=needed / 2**30,
+            free=free / 2**30,
         )
 
 
@@ -236,15 +231,13 @@ def processes_that_fit(workers: int, learners: int, size: int = PROCESS_BYTES) -
     if free is not None and count * size > free:
         key = "n_workers" if workers >= learners else "n_learners"
         raise RayError(
-            tr(
-                "general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need "
-                "about {needed:,} MiB and this machine has {free:,} MiB free, which is enough for {enough} "
-                "processes",
-                key=key,
-                workers=workers,
-                learners=learners,
-                needed=count * size // 2**20,
-                free=free // 2**20,
-                enough=free // size,
-            )
+            "general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need "
+            "about {needed:,} MiB and this machine has {free:,} MiB free, which is enough for {enough} "
+            "processes",
+            key=key,
+            workers=workers,
+            learners=learners,
+            needed=count * size // 2**20,
+            free=free // 2**20,
+            enough=free // size,
         )

@@ -9,7 +9,6 @@ import numpy as np
 
 from algos.base import Act, Actor, Progress
 from config.model.fields import whole
-from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
@@ -338,12 +337,10 @@ def _check_finite(columns: Columns, first_step: int) -> None:
         if column.dtype.kind == "f" and np.count_nonzero(np.isfinite(column)) < column.size:  # all() takes longer
             t, row = np.argwhere(~np.isfinite(column))[0][:2].tolist()
             raise NumericsError(
-                tr(
-                    "the environment gave {name} = {value} in row {row} at step {step}; a reward "
-                    "or observation must be a finite number",
-                    name=name,
-                    value=column[t, row].tolist(),
-                    row=row,
-                    step=first_step + t + 1,
-                )
+                "the environment gave {name} = {value} in row {row} at step {step}; a reward "
+                "or observation must be a finite number",
+                name=name,
+                value=column[t, row].tolist(),
+                row=row,
+                step=first_step + t + 1,
             )

@@ -38,9 +38,7 @@ class Watch:
         with self.held:
             call, self.call = self.call, ""
         if isinstance(error, SystemExit):
-            raise EnvError(
-                tr("the environment called sys.exit({code}) in {call}", code=error.code, call=call)
-            ) from error
+            raise EnvError("the environment called sys.exit({code}) in {call}", code=error.code, call=call) from error
 
     def describe(self) -> str:
         """Returns the running call with its action, for a message."""

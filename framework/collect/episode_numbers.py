@@ -6,7 +6,6 @@ from numbers import Real
 
 import numpy as np
 
-from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
 from framework.collect.fragment import Episode, Recorder
 
@@ -20,13 +19,11 @@ class EpisodeNumbers(Recorder):
         for name, value in metrics.items():
             if not isinstance(value, Real | np.bool_) or not isfinite(value):
                 raise EnvError(
-                    tr(
-                        "the environment declares metrics, and info[{name!r}] is {value!r} at the end of "
-                        "an episode (seed {seed}); a finite number is needed, or none where it is "
-                        "undefined",
-                        name=name,
-                        value=value,
-                        seed=episode.seed,
-                    )
+                    "the environment declares metrics, and info[{name!r}] is {value!r} at the end of "
+                    "an episode (seed {seed}); a finite number is needed, or none where it is "
+                    "undefined",
+                    name=name,
+                    value=value,
+                    seed=episode.seed,
                 )
         return {name: float(value) for name, value in metrics.items()}

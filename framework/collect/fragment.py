@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import Progress, Tree
-from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.errors import JoystickError
 
@@ -20,7 +19,7 @@ def check_finite(obs: Array, call: str) -> None:
     """Raises JoystickError for observations with NaN or infinity, as an environment in training would."""
     if obs.dtype.kind == "f" and not np.isfinite(obs).all():
         raise JoystickError(
-            tr("{call}: the observation is not finite: {obs}", call=call, obs=" ".join(str(obs).split())[:200])
+            "{call}: the observation is not finite: {obs}", call=call, obs=" ".join(str(obs).split())[:200]
         )
 
 

@@ -51,7 +51,7 @@ def _serve(request: Namespace) -> int:
     root, port = _root(request.folder, ROOT), request.port
     if request.folder and not root.is_dir():
         raise JoystickError(
-            tr("watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out", root=root)
+            "watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out", root=root
         )
     try:
         server = Server(root, port)

@@ -114,18 +114,16 @@ class AlgorithmPolicy(Policy):
         """Returns observations [N, ...]. Raises JoystickError for others than the algorithm learns from."""
         if not isinstance(batch, Batch) or "obs" not in batch:
             raise JoystickError(
-                tr("{name}: got {batch}; expected Batch(obs=...) with observations", name=self.name, batch=brief(batch))
+                "{name}: got {batch}; expected Batch(obs=...) with observations", name=self.name, batch=brief(batch)
             )
         obs, shape = np.asarray(batch.obs), self.agent.spec.observation_space.shape
         if obs.dtype == object or obs.shape[1:] != shape or not obs.ndim:
             raise JoystickError(
-                tr(
-                    "{name}: got obs of the shape {shape}; expected a row for each observation, "
-                    "[N{rest}]. (reset() of gymnasium returns obs, info)",
-                    name=self.name,
-                    shape=obs.shape,
-                    rest="".join(f", {size}" for size in shape or ()),
-                )
+                "{name}: got obs of the shape {shape}; expected a row for each observation, "
+                "[N{rest}]. (reset() of gymnasium returns obs, info)",
+                name=self.name,
+                shape=obs.shape,
+                rest="".join(f", {size}" for size in shape or ()),
             )
         return obs
 
@@ -134,7 +132,7 @@ class AlgorithmPolicy(Policy):
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """Is not used: `update` does all, since an algorithm prepares what it learns from in its own way."""
-        raise JoystickError(tr("{name} learns by update(sample_size, buffer)", name=self.name))
+        raise JoystickError("{name} learns by update(sample_size, buffer)", name=self.name)
 
     def update(
         self, sample_size: int, buffer: ReplayBuffer, batch_size: int | None = None, repeat: int | None = None
@@ -168,22 +166,17 @@ class AlgorithmPolicy(Policy):
     def _check(self, buffer: ReplayBuffer) -> None:
         """Raises JoystickError for a buffer that the algorithm cannot learn from."""
         if not len(buffer):
-            raise JoystickError(tr("the buffer is empty; collect before the first update"))
+            raise JoystickError("the buffer is empty; collect before the first update")
         if buffer.stack_num > 1:
             raise JoystickError(
-                tr(
-                    "{name} takes observations as it acts on them: stack frames with a wrapper of the "
-                    "environment, not with the buffer's stack_num",
-                    name=self.name,
-                )
+                "{name} takes observations as it acts on them: stack frames with a wrapper of the "
+                "environment, not with the buffer's stack_num",
+                name=self.name,
             )
         rows = self.agent.spec.rows
         if getattr(self.agent.cfg, "normalize_reward", False) and buffer.buffer_num != rows:
             raise JoystickError(
-                tr(
-                    "normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})",
-                    rows=rows,
-                )
+                "normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})", rows=rows
             )
 
     def get_extra_state(self) -> dict[str, Tensor]:
@@ -199,7 +192,7 @@ class AlgorithmPolicy(Policy):
     def _learn_from_samples(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> Learned:
         if size < 1:
             raise JoystickError(
-                tr("{name} has a replay memory: update takes the number of samples, such as 64", name=self.name)
+                "{name} has a replay memory: update takes the number of samples, such as 64", name=self.name
             )
         if spec.sequence > 1:
             chunk, places = self._sequences(spec, size, buffer), None
@@ -236,11 +229,9 @@ class AlgorithmPolicy(Policy):
         rings, length = buffer.rings, spec.sequence
         if not rings.pieces(length):
             raise JoystickError(
-                tr(
-                    "{name} learns from {length} steps in a row; collect more before the first update",
-                    name=self.name,
-                    length=length,
-                )
+                "{name} learns from {length} steps in a row; collect more before the first update",
+                name=self.name,
+                length=length,
             )
         begin = rings.choose(self._rng, (size,), length)
         places = rings.ahead(begin, np.arange(length)[:, None])
@@ -283,7 +274,7 @@ class AlgorithmPolicy(Policy):
         self, spec: RolloutSpec, size: int, buffer: ReplayBuffer, batch_size: int | None, repeat: int | None
     ) -> Iterator[Learned]:
         if size:
-            raise JoystickError(tr("{name} learns from all fresh transitions: update(0, buffer)", name=self.name))
+            raise JoystickError("{name} learns from all fresh transitions: update(0, buffer)", name=self.name)
         spec = replace(
             spec,
             epochs=spec.epochs if repeat is None else whole("repeat", repeat),
@@ -307,9 +298,7 @@ class AlgorithmPolicy(Policy):
         notes when it acts, such as log_prob, follows from its present weights."""
         spec = self.memory
         if not isinstance(spec, RolloutSpec):
-            raise JoystickError(
-                tr("{name} has a replay memory, and learns by update(sample_size, buffer)", name=self.name)
-            )
+            raise JoystickError("{name} has a replay memory, and learns by update(sample_size, buffer)", name=self.name)
         noted = self.agent.noted(columns["obs"], columns["action"], columns.get(MASKS[0]))
         self.steps += len(columns["obs"])
         with self.phase(training=True, updating=True):

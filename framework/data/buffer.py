@@ -90,10 +90,8 @@ class ReplayBuffer:
         if batch is not None:
             if not isinstance(batch, Batch | Mapping):
                 raise DataError(
-                    tr(
-                        "add: got {value}; expected a Batch or a dict, or keywords such as add(obs=..., act=...)",
-                        value=brief(batch),
-                    )
+                    "add: got {value}; expected a Batch or a dict, or keywords such as add(obs=..., act=...)",
+                    value=brief(batch),
                 )
             values = {**batch, **values}
         if self._of_rows or buffer_ids is not None:
@@ -148,10 +146,10 @@ class ReplayBuffer:
         both are broken off (`done` without a reason)."""
         if not isinstance(other, ReplayBuffer):
             raise DataError(
-                tr("update: got {value}; expected a buffer. Transitions are added with add()", value=brief(other))
+                "update: got {value}; expected a buffer. Transitions are added with add()", value=brief(other)
             )
         if self._of_rows:
-            raise DataError(tr("update adds to a buffer of one part; call it on a ReplayBuffer"))
+            raise DataError("update adds to a buffer of one part; call it on a ReplayBuffer")
         return self._take_over(other)
 
     def _take_over(self, other: "ReplayBuffer") -> Array:
@@ -191,7 +189,7 @@ class ReplayBuffer:
         counts = {name: len(value) for name, value in columns.items()}
         if len(set(counts.values())) > 1:
             text = ", ".join(f"{name} {count}" for name, count in counts.items())
-            raise DataError(tr("from_data: numbers of rows differ: {counts}", counts=text))
+            raise DataError("from_data: numbers of rows differ: {counts}", counts=text)
         buffer = ReplayBuffer(len(columns["obs"]))
         buffer._extend(columns, buffer.maxsize)
         return buffer
@@ -247,7 +245,7 @@ class ReplayBuffer:
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
         count = whole("sample", batch_size)
         if not len(self):
-            raise DataError(tr("sample({count}): the buffer is empty", count=count))
+            raise DataError("sample({count}): the buffer is empty", count=count)
         indices = self._draw(count)
         return self._with_stack(indices) if self.settings.sample_avail else indices
 
@@ -266,10 +264,7 @@ class ReplayBuffer:
         every = self.sample_indices(0)
         if not len(every):
             raise DataError(
-                tr(
-                    "no episode in the buffer has {count} observations; sample_avail asks for them",
-                    count=self.stack_num,
-                )
+                "no episode in the buffer has {count} observations; sample_avail asks for them", count=self.stack_num
             )
         return self._rng.choice(every, len(indices))
 

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from config.read.opening import named, regular
-from config.tell.language import tr
 from config.tell.system_errors import reason_of
 from framework.data import neighbors
 from framework.data.batch import Batch
@@ -62,39 +61,37 @@ def save(buffer: Any, path: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             atomic.unfinished(path).unlink(missing_ok=True)
-        raise DataError(tr("{path} cannot be written: {error}", path=path, error=reason_of(error))) from None
+        raise DataError("{path} cannot be written: {error}", path=path, error=reason_of(error)) from None
 
 
 def load(of: type, path: Path, allow_pickle: bool) -> Any:
     """Returns the buffer in a file. of: the class that it must be, or be built on. DataError if the file is another
     one or damaged."""
     if not path.exists():
-        raise DataError(tr("{path} does not exist", path=path))
+        raise DataError("{path} does not exist", path=path)
     try:
         with open(path, "rb", opener=named) as file:
             if not zipfile.is_zipfile(file):  # numpy would take everything else for a pickle
-                raise DataError(tr("{path} is not a whole file of a buffer", path=path))
+                raise DataError("{path} is not a whole file of a buffer", path=path)
             _check_sizes(path, file)
             file.seek(0)
             archive = np.load(file, allow_pickle=allow_pickle)
             facts = json.loads(str(archive["facts"]))
             classes = {kind.__name__: kind for kind in (*of.__subclasses__(), of)}
             if facts["class"] not in classes:
-                raise DataError(tr("{path} holds a {kind}: call {kind}.load", path=path, kind=facts["class"]))
+                raise DataError("{path} holds a {kind}: call {kind}.load", path=path, kind=facts["class"])
             return _restored(classes[facts["class"]], facts, {name: archive[name] for name in archive.files})
     except DataError:
         raise
     except _BAD_FILE as error:
         if "allow_pickle" in str(error) and not allow_pickle:
             raise DataError(
-                tr(
-                    "{path} has columns of objects, which are pickled; load(path, allow_pickle=True) "
-                    "takes them. Do that with files of your own only: loading could run code of whoever "
-                    "wrote it",
-                    path=path,
-                )
+                "{path} has columns of objects, which are pickled; load(path, allow_pickle=True) "
+                "takes them. Do that with files of your own only: loading could run code of whoever "
+                "wrote it",
+                path=path,
             ) from None
-        raise DataError(tr("{path} is not a whole file of a buffer: {error}", path=path, error=error)) from None
+        raise DataError("{path} is not a whole file of a buffer: {error}", path=path, error=error) from None
 
 
 def _check_sizes(path: Path, file: BinaryIO) -> None:
@@ -106,9 +103,7 @@ def _check_sizes(path: Path, file: BinaryIO) -> None:
                 try:
                     read_header(member, info.filename, info.file_size)
                 except DataError as error:
-                    raise DataError(
-                        tr("{path} is not a whole file of a buffer: {error}", path=path, error=error)
-                    ) from None
+                    raise DataError("{path} is not a whole file of a buffer: {error}", path=path, error=error) from None
 
 
 def _restored(kind: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:

@@ -43,33 +43,31 @@ class Collector:
         parts, for the policy and in the buffer; otherwise one array."""
         if not isinstance(policy, Policy):
             raise JoystickError(
-                tr("policy: got {policy!r}; expected an object of a class that inherits from Policy", policy=policy)
+                "policy: got {policy!r}; expected an object of a class that inherits from Policy", policy=policy
             )
         if not isinstance(buffer, ReplayBuffer | None):
             raise JoystickError(
-                tr("buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)", buffer=buffer)
+                "buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)", buffer=buffer
             )
         if callable(seed):
             raise JoystickError(
-                tr("seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)", seed=seed)
+                "seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)", seed=seed
             )
         whole("seed", seed, least=0)
         self.policy, self.env, self.buffer, self.seed = policy, envs.vector_of(env), buffer, seed
         if self.env.joint is not None:
-            raise JoystickError(
-                tr("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
-            )
+            raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
         rows, parts = self.env.rows, 1 if buffer is None else buffer.buffer_num
         if 1 < parts < rows:
             raise JoystickError(
-                tr("the buffer has {parts} parts for {rows} environments; give it {rows}", parts=parts, rows=rows)
+                "the buffer has {parts} parts for {rows} environments; give it {rows}", parts=parts, rows=rows
             )
         self._apart = parts >= rows
         """True if transitions are stored at once; otherwise an episode moves when it ends."""
         if dict_obs and policy.ONE_ARRAY:
-            raise JoystickError(tr("dict_obs: an algorithm takes observations as one array; leave it out"))
+            raise JoystickError("dict_obs: an algorithm takes observations as one array; leave it out")
         if dict_obs and not self.env.parts:
-            raise JoystickError(tr("dict_obs: the observations are no Dict or Tuple with several parts; leave it out"))
+            raise JoystickError("dict_obs: the observations are no Dict or Tuple with several parts; leave it out")
         self._parts = self.env.parts if dict_obs else ()
         self._store_info, self._infos = store_info, _Infos()
         self.reset_env()
@@ -216,23 +214,21 @@ class _UntilEpisodes:
 def _until(rows: int, n_step: int | None, n_episode: int | Sequence[int] | None) -> _UntilSteps | _UntilEpisodes:
     """Returns what ends a collection. Raises JoystickError for counts that make no sense."""
     if (n_step is None) == (n_episode is None):
-        raise JoystickError(tr("collect needs n_step or n_episode, and not both"))
+        raise JoystickError("collect needs n_step or n_episode, and not both")
     if n_step is not None:
         if not _is_count(n_step):
-            raise JoystickError(tr("n_step={n_step!r}: expected a whole number, at least 1", n_step=n_step))
+            raise JoystickError("n_step={n_step!r}: expected a whole number, at least 1", n_step=n_step)
         return _UntilSteps(rows, n_step)
     if isinstance(n_episode, Sequence):
         if len(n_episode) != rows or not all(_is_count(n, least=0) for n in n_episode) or not any(n_episode):
             raise JoystickError(
-                tr(
-                    "n_episode={n_episode!r}: expected a number of episodes for each of {rows} environments",
-                    n_episode=n_episode,
-                    rows=rows,
-                )
+                "n_episode={n_episode!r}: expected a number of episodes for each of {rows} environments",
+                n_episode=n_episode,
+                rows=rows,
             )
         return _UntilEpisodes(rows, n_episode)
     if n_episode is None or not _is_count(n_episode):
-        raise JoystickError(tr("n_episode={n_episode!r}: expected a whole number, at least 1", n_episode=n_episode))
+        raise JoystickError("n_episode={n_episode!r}: expected a whole number, at least 1", n_episode=n_episode)
     return _UntilEpisodes(rows, int(n_episode))
 
 
@@ -358,7 +354,7 @@ class _Actor(Actor):
             )
 
     def _refuse(self, text: str) -> NoReturn:
-        raise JoystickError(tr("{kind}.forward gave {fault}", kind=type(self.policy).__name__, fault=text))
+        raise JoystickError("{kind}.forward gave {fault}", kind=type(self.policy).__name__, fault=text)
 
     def _check_rows(self, name: str, values: Any, rows: int) -> None:
         """Raises JoystickError unless all arrays of a value have this many rows."""

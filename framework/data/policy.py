@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import nn
 
-from config.tell.language import tr
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.settings import whole
@@ -79,10 +78,10 @@ class Policy(nn.Module, ABC):
         with self.phase(training=True, updating=True):
             batch, indices = buffer.sample(sample_size)
             if not len(indices):
-                raise JoystickError(tr("the buffer is empty; collect before the first update"))
+                raise JoystickError("the buffer is empty; collect before the first update")
             batch = self.process_fn(batch, buffer, indices)
             if not isinstance(batch, Batch):
-                raise JoystickError(tr("process_fn gave a {kind}; return the batch", kind=type(batch).__name__))
+                raise JoystickError("process_fn gave a {kind}; return the batch", kind=type(batch).__name__)
             results, rng = [], stream(buffer.seed, "minibatches", self.updates)
             for _ in range(repeat):
                 minibatches = [batch] if batch_size is None else batch.split(batch_size, rng=rng)
@@ -112,7 +111,7 @@ def check_buffer(buffer: Any) -> None:
     """Raises JoystickError for something that is not a buffer."""
     if not isinstance(buffer, ReplayBuffer):
         raise JoystickError(
-            tr("update(sample_size, buffer): got {value} as the buffer; expected a ReplayBuffer", value=brief(buffer))
+            "update(sample_size, buffer): got {value} as the buffer; expected a ReplayBuffer", value=brief(buffer)
         )
 
 
@@ -120,16 +119,14 @@ def _metrics(learned: Any) -> dict[str, float]:
     """Returns the metrics of an update as numbers. Raises JoystickError if `learn` gave something else."""
     if not isinstance(learned, Mapping):
         raise JoystickError(
-            tr("learn gave a {kind}; return a dict of numbers, such as {{'loss': 0.5}}", kind=type(learned).__name__)
+            "learn gave a {kind}; return a dict of numbers, such as {{'loss': 0.5}}", kind=type(learned).__name__
         )
     for name, value in learned.items():
         if np.size(value) != 1:
             raise JoystickError(
-                tr(
-                    "learn gave {name} of the shape {shape}; a metric is one number",
-                    name=name,
-                    shape=tuple(np.shape(value)),
-                )
+                "learn gave {name} of the shape {shape}; a metric is one number",
+                name=name,
+                shape=tuple(np.shape(value)),
             )
     return {name: float(value) for name, value in learned.items()}
 

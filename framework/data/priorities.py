@@ -23,7 +23,7 @@ class Priorities:
         """beta: exponent of the weights of importance sampling. stratified: draws one from each of n equal parts of
         the total, as training does."""
         if not (isinstance(alpha, int | float | np.number) and alpha > 0):
-            raise DataError(tr("alpha: got {alpha!r}; expected a number above 0", alpha=alpha))
+            raise DataError("alpha: got {alpha!r}; expected a number above 0", alpha=alpha)
         self.alpha, self.stratified = alpha, stratified
         self.set_beta(beta)
         self.size = size
@@ -32,7 +32,7 @@ class Priorities:
     def set_beta(self, beta: float) -> None:
         """Sets the exponent of the weights."""
         if not (isinstance(beta, int | float | np.number) and beta >= 0):
-            raise DataError(tr("beta: got {beta!r}; expected a number, at least 0", beta=beta))
+            raise DataError("beta: got {beta!r}; expected a number, at least 0", beta=beta)
         self.beta = beta
 
     def new(self, place: Any) -> None:
@@ -48,11 +48,9 @@ class Priorities:
                 priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
             )
         except (TypeError, ValueError):
-            raise DataError(tr("priorities are finite numbers; got {value}", value=brief(priorities))) from None
+            raise DataError("priorities are finite numbers; got {value}", value=brief(priorities)) from None
         if array.size != place.size:
-            raise DataError(
-                tr("{indices} indices, and {priorities} priorities", indices=place.size, priorities=array.size)
-            )
+            raise DataError("{indices} indices, and {priorities} priorities", indices=place.size, priorities=array.size)
         if not place.size:
             return
         if not np.logical_and.reduce(self.tree.of(place), None):
@@ -60,7 +58,7 @@ class Priorities:
         raised = (np.abs(array) + _SMALLEST) ** self.alpha
         largest = float(np.maximum.reduce(raised, None))  # NaN if any is
         if not math.isfinite(largest):
-            raise DataError(tr("priorities are finite numbers; got {value}", value=brief(priorities)))
+            raise DataError("priorities are finite numbers; got {value}", value=brief(priorities))
         self.tree.set(place, raised, largest)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:

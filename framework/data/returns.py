@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from algos.common.maths.returns import gae
-from config.tell.language import tr
 from framework.data.buffer import ReplayBuffer
 from framework.data.settings import whole
 from framework.errors import DataError
@@ -31,7 +30,7 @@ def nstep_returns(
     factor = factor * ~rings.flat["terminated"][last]
     if value.shape[:1] != last.shape:
         raise DataError(
-            tr("target: returned the shape {shape}; expected {count} values", shape=tuple(value.shape), count=len(last))
+            "target: returned the shape {shape}; expected {count} values", shape=tuple(value.shape), count=len(last)
         )
     shape = (len(last), *[1] * (value.ndim - 1))
     reward, factor = reward.reshape(shape), factor.reshape(shape)
@@ -53,12 +52,10 @@ def gae_returns(
     now, after = (torch.as_tensor(tensor).reshape(-1, 1) for tensor in (value, next_value))
     if not len(now) == len(after) == len(place):
         raise DataError(
-            tr(
-                "{indices} indices, and {now} and {after} values of states",
-                indices=len(place),
-                now=len(now),
-                after=len(after),
-            )
+            "{indices} indices, and {now} and {after} values of states",
+            indices=len(place),
+            now=len(now),
+            after=len(after),
         )
     goes_on = np.zeros(len(place), bool)
     goes_on[:-1] = (buffer.next(place[:-1]) == place[1:]) & (place[:-1] != place[1:])

@@ -50,6 +50,6 @@ def whole(name: str, number: Any, least: int = 1, most: int | None = None) -> in
             else tr("at least {least} and at most {most}", least=least, most=most)
         )
         raise DataError(
-            tr("{name}: got {value!r}; expected a whole number, {limits}", name=name, value=number, limits=limits)
+            "{name}: got {value!r}; expected a whole number, {limits}", name=name, value=number, limits=limits
         )
     return int(number)

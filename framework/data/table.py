@@ -82,7 +82,7 @@ class Table:
                 self._flatten(value, {} if node is None else node, (*path, key), cells, rows)
             elif node is not None and value is not None:
                 raise DataError(
-                    tr("{name} was a mapping so far, and is {value!r} now", name=_name((*path, key)), value=value)
+                    "{name} was a mapping so far, and is {value!r} now", name=_name((*path, key)), value=value
                 )
             elif value is not None:
                 name, value = self._new((*path, key), value, rows)
@@ -96,11 +96,7 @@ class Table:
         array = _array(name, value, rows)
         if path[0] in NEEDED and self.rings.added.any():
             raise DataError(
-                tr(
-                    "{name} is new; every transition has had {names}",
-                    name=name,
-                    names=", ".join(sorted(self._needed)),
-                )
+                "{name} is new; every transition has had {names}", name=name, names=", ".join(sorted(self._needed))
             )
         dtype = np.promote_types(array.dtype, _DTYPES.get(path[0], array.dtype))
         self.add_column(path, array.shape if rows is None else array.shape[1:], dtype)
@@ -113,11 +109,9 @@ class Table:
             self.rings.add_column(name, shape, dtype)
         except MemoryError as error:
             raise DataError(
-                tr(
-                    "no memory for {count} transitions with {name}: choose a smaller size",
-                    count=self.rings.total,
-                    name=name,
-                )
+                "no memory for {count} transitions with {name}: choose a smaller size",
+                count=self.rings.total,
+                name=name,
             ) from error
         for key in path[:-1]:
             node = node.setdefault(key, {})
@@ -144,12 +138,10 @@ class Table:
         if name in self._needed:
             got = tr("shape {shape}", shape=array.shape) if number else repr(value)
             raise DataError(
-                tr(
-                    "{name}: got {got}; the first transition had numbers of shape {shape}",
-                    name=name,
-                    got=got,
-                    shape=lead + shape,
-                )
+                "{name}: got {got}; the first transition had numbers of shape {shape}",
+                name=name,
+                got=got,
+                shape=lead + shape,
             )
         if rank != _OBJECTS:
             self._widen(name, np.dtype(object))
@@ -164,9 +156,7 @@ class Table:
     def _blank(self, names: Iterable[str]) -> dict[str, Any]:
         """Returns 0 or None for each of these columns, which have no value. DataError if one is needed."""
         if missing := sorted(self._needed.intersection(names)):
-            raise DataError(
-                tr("{names} missing; every transition needs what the first one had", names=", ".join(missing))
-            )
+            raise DataError("{names} missing; every transition needs what the first one had", names=", ".join(missing))
         return {name: None if self._kinds[name][1] == _OBJECTS else 0 for name in names}
 
     # reading ----------------------------------------------------------------------------------------------
@@ -219,7 +209,7 @@ def _array(name: str, value: Any, rows: int | None) -> np.ndarray:
     array = objects(list(value)) if rows is not None and isinstance(value, Batch) else converted(value)
     if rows is not None and (not isinstance(array, np.ndarray) or array.shape[:1] != (rows,)):
         raise DataError(
-            tr("{name}: got {value!r}; expected {rows} rows, one for each buffer", name=name, value=value, rows=rows)
+            "{name}: got {value!r}; expected {rows} rows, one for each buffer", name=name, value=value, rows=rows
         )
     array = np.asarray(array) if isinstance(array, np.ndarray | np.generic | bool | int | float | complex) else None
     if array is None or (array.dtype.kind == "O" and rows is None):

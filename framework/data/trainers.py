@@ -41,12 +41,7 @@ def offpolicy_trainer(
     """
     whole("batch_size", batch_size)
     if not isinstance(update_per_step, Real) or update_per_step < 0:
-        raise JoystickError(
-            tr(
-                "update_per_step: got {value!r}; expected a number, at least 0",
-                value=update_per_step,
-            )
-        )
+        raise JoystickError("update_per_step: got {value!r}; expected a number, at least 0", value=update_per_step)
     owed = 0.0
 
     def learn(steps: int) -> list[dict[str, float]]:
@@ -99,9 +94,9 @@ def onpolicy_trainer(
 def _buffer_of(train: Collector) -> ReplayBuffer:
     """Returns what is learned from. Raises JoystickError if there is none."""
     if not isinstance(train, Collector):
-        raise JoystickError(tr("train: got {value!r}; expected a Collector with a buffer", value=train))
+        raise JoystickError("train: got {value!r}; expected a Collector with a buffer", value=train)
     if train.buffer is None:
-        raise JoystickError(tr("the train collector has no buffer; give it one: Collector(policy, env, buffer)"))
+        raise JoystickError("the train collector has no buffer; give it one: Collector(policy, env, buffer)")
     return train.buffer
 
 
@@ -121,13 +116,11 @@ class _Hooks:
         show: bool,
     ) -> None:
         if not isinstance(test, Collector):
-            raise JoystickError(
-                tr("test: got {value!r}; expected a Collector, such as Collector(policy, env)", value=test)
-            )
+            raise JoystickError("test: got {value!r}; expected a Collector, such as Collector(policy, env)", value=test)
         functions = {"train_fn": train_fn, "test_fn": test_fn, "stop_fn": stop_fn, "save_fn": save_fn}
         for name, function in functions.items():
             if not callable(function) and function is not None:
-                raise JoystickError(tr("{name}: got {value!r}; expected a function", name=name, value=function))
+                raise JoystickError("{name}: got {value!r}; expected a function", name=name, value=function)
         self.policy, self.collector, self.episodes, self.show = policy, test, episodes, show
         self.before_collect = train_fn or (lambda epoch, step: None)
         self.before_test = test_fn or (lambda epoch, step: None)

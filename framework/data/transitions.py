@@ -26,7 +26,7 @@ def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
         lacking.append(tr("terminated (or done)"))
     if lacking:
         raise DataError(
-            tr("a transition needs {names}, beside {others}", names=", ".join(lacking), others=", ".join(values))
+            "a transition needs {names}, beside {others}", names=", ".join(lacking), others=", ".join(values)
         )
     if rows is None:
         terminated, truncated = _flag("terminated", terminated), _flag("truncated", truncated)
@@ -42,15 +42,12 @@ def _flag(name: str, flag: Any) -> bool:
     array = np.asarray(flag)
     if array.size != 1:
         raise DataError(
-            tr(
-                "{name}: got the shape {shape} for one transition; rows go into a VectorReplayBuffer, or "
-                "with buffer_ids",
-                name=name,
-                shape=array.shape,
-            )
+            "{name}: got the shape {shape} for one transition; rows go into a VectorReplayBuffer, or with buffer_ids",
+            name=name,
+            shape=array.shape,
         )
     if array.dtype.kind not in "biuf":
-        raise DataError(tr("{name}: got {value}; expected True or False", name=name, value=brief(flag)))
+        raise DataError("{name}: got {value}; expected True or False", name=name, value=brief(flag))
     return bool(array)
 
 
@@ -61,7 +58,7 @@ def _flags(flags: Any, rows: int) -> np.ndarray:
         return np.full(rows, array)
     if array.shape[:1] != (rows,) or array.size != rows:
         raise DataError(
-            tr("terminated and truncated: got the shape {shape}; expected {rows} flags", shape=array.shape, rows=rows)
+            "terminated and truncated: got the shape {shape}; expected {rows} flags", shape=array.shape, rows=rows
         )
     return array.reshape(rows)
 
@@ -70,7 +67,7 @@ def as_rows(name: str, value: Any) -> Any:
     """Returns a column of recorded transitions as a Batch or an array. DataError for a single value."""
     column = converted(value) if isinstance(value, Batch | Mapping | list | tuple) else np.asarray(value)
     if not isinstance(column, Batch) and not column.ndim:
-        raise DataError(tr("{name}: got {value}; expected a row for each transition", name=name, value=brief(value)))
+        raise DataError("{name}: got {value}; expected a row for each transition", name=name, value=brief(value))
     return column
 
 
@@ -91,10 +88,6 @@ def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
         ring.dtype.kind not in "iu" or len(set(numbers)) < len(numbers) or min(numbers) < 0 or max(numbers) >= count
     ):
         raise DataError(
-            tr(
-                "buffer_ids: got {numbers}; expected different numbers from 0 to {last}",
-                numbers=numbers,
-                last=count - 1,
-            )
+            "buffer_ids: got {numbers}; expected different numbers from 0 to {last}", numbers=numbers, last=count - 1
         )
     return ring.astype(np.int64)

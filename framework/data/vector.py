@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from config.tell.language import tr
 from framework.data.buffer import ReplayBuffer
 from framework.data.episodes import Added
 from framework.data.settings import Settings, whole
@@ -74,7 +73,7 @@ class CachedReplayBuffer(ReplayBuffer):
         """main: its size, settings and transitions become the main part's. max_episode_length: size of a
         cache; of a longer episode the first steps are lost."""
         if type(main) is not ReplayBuffer:
-            raise DataError(tr("main: got {kind}; expected a ReplayBuffer", kind=type(main).__name__))
+            raise DataError("main: got {kind}; expected a ReplayBuffer", kind=type(main).__name__)
         caches = [whole("max_episode_length", max_episode_length)] * whole("cached_buffer_num", cached_buffer_num)
         self._set_up([main.maxsize, *caches], main.settings)
         self._take_over(main)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.lib import format as npy
 
 from config.read.opening import regular
-from config.tell.language import tr
 from framework.dataset import flat
 from framework.dataset.columns import Block, check_dtype
 from framework.disk.array_headers import read_header
@@ -56,16 +55,14 @@ def member_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -
     """Opens a part of an archive; file: the archive's own. DataError if the part says that it is larger than it is."""
     size = os.fstat(file.fileno()).st_size
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise DataError(tr("{name} is compressed in a way that np.savez_compressed does not use", name=info.filename))
+        raise DataError("{name} is compressed in a way that np.savez_compressed does not use", name=info.filename)
     most = size if info.compress_type == zipfile.ZIP_STORED else MOST_DEFLATED * size
     if info.file_size > most or info.compress_size > size:
         raise DataError(
-            tr(
-                "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
-                name=info.filename,
-                claimed=info.file_size,
-                size=size,
-            )
+            "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
+            name=info.filename,
+            claimed=info.file_size,
+            size=size,
         )
     return archive.open(info)
 
@@ -79,10 +76,7 @@ class _Array:
         check_dtype(info.filename, self.dtype)
         if not shape:
             raise DataError(
-                tr(
-                    "{name} is a single number; an array with an entry for each step is needed",
-                    name=info.filename,
-                )
+                "{name} is a single number; an array with an entry for each step is needed", name=info.filename
             )
         self.count, self.shape = shape[0], shape[1:]
         self._whole = self._in_columns(self.count * self.step_bytes, shape) if in_columns and len(shape) > 1 else None
@@ -96,12 +90,9 @@ class _Array:
         """Returns an array that is stored column by column, which is needed whole for its first step."""
         if size > MOST_IN_COLUMNS:
             raise DataError(
-                tr(
-                    "{name} is stored column by column and larger than {limit:,.0f} MiB; save "
-                    "it with np.ascontiguousarray",
-                    name=self._name,
-                    limit=MOST_IN_COLUMNS / 2**20,
-                )
+                "{name} is stored column by column and larger than {limit:,.0f} MiB; save it with np.ascontiguousarray",
+                name=self._name,
+                limit=MOST_IN_COLUMNS / 2**20,
             )
         return self._read((shape[0] * self.step_bytes // self.dtype.itemsize,)).reshape(shape, order="F")
 
@@ -116,6 +107,6 @@ class _Array:
         while len(left):
             got = self._file.readinto(left)  # type: ignore[attr-defined]
             if not got:
-                raise DataError(tr("{name} ends too early: the file is cut off", name=self._name))
+                raise DataError("{name} ends too early: the file is cut off", name=self._name)
             left = left[got:]
         return array

@@ -62,7 +62,7 @@ def renamed(keys: Iterable[str]) -> dict[str, str]:
             case [name]:
                 columns[column] = name
             case [name, other, *_]:
-                raise DataError(tr("both {name} and {other} are given; leave one out", name=name, other=other))
+                raise DataError("both {name} and {other} are given; leave one out", name=name, other=other)
     if "action_mask" not in columns:
         columns.pop("next_action_mask", None)
     if "terminated" in columns:
@@ -96,7 +96,7 @@ def column_of(name: str, values: Any, dtype: np.dtype | None = None) -> np.ndarr
     try:
         array = np.asarray(values, dtype)
     except (ValueError, TypeError, OverflowError):
-        raise DataError(tr("the entries of {name} differ in shape, or are not numbers", name=name)) from None
+        raise DataError("the entries of {name} differ in shape, or are not numbers", name=name) from None
     check_dtype(name, array.dtype)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
@@ -105,7 +105,7 @@ def check_dtype(name: str, dtype: np.dtype) -> None:
     """Raises DataError for anything but whole numbers, floats and truth values of at most eight bytes."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         kind = tr("objects") if dtype.hasobject else str(dtype)
-        raise DataError(tr("{name} is an array of {kind}; numbers are needed", name=name, kind=kind))
+        raise DataError("{name} is an array of {kind}; numbers are needed", name=name, kind=kind)
 
 
 def checked(block: Block) -> Block:
@@ -117,7 +117,7 @@ def checked(block: Block) -> Block:
         listed = ", ".join(
             f"{name} {size}" if size >= 0 else tr("{name} none", name=name) for name, size in sizes.items()
         )
-        raise DataError(tr("{at}the columns differ in length: {lengths}", at=at, lengths=listed))
+        raise DataError("{at}the columns differ in length: {lengths}", at=at, lengths=listed)
     for name in {"reward", "terminated", "truncated", "done"} & columns.keys():
         columns[name] = one_each(at + name, columns[name])
     for name in {"terminated", "truncated", "done", *MASKS} & columns.keys():
@@ -137,7 +137,7 @@ def one_each(name: str, column: np.ndarray) -> np.ndarray:
     """Returns a column [K, 1, ...] of single numbers as [K]."""
     if column.size != len(column):
         raise DataError(
-            tr("{name} has the shape {shape}; one number for each step is needed", name=name, shape=column.shape)
+            "{name} has the shape {shape}; one number for each step is needed", name=name, shape=column.shape
         )
     return column.reshape(-1)
 
@@ -148,12 +148,10 @@ def _flags(name: str, column: np.ndarray, block: Block) -> np.ndarray:
         step, *place = wrong[0].tolist()
         value = column[(step, *place)]
         raise DataError(
-            tr(
-                "{name} of {where} is {value}; true or false (1 or 0) is needed",
-                name=name,
-                where=block.where(step),
-                value=value,
-            )
+            "{name} of {where} is {value}; true or false (1 or 0) is needed",
+            name=name,
+            where=block.where(step),
+            value=value,
         )
     return flags
 
@@ -165,13 +163,11 @@ def _finite(name: str, column: np.ndarray, block: Block) -> None:
     value = column[(step, *place)]
     part = f"[{', '.join(map(str, place))}]" if place else ""
     raise DataError(
-        tr(
-            "{name}{part} of {where} is {value}; a finite number is needed",
-            name=name,
-            part=part,
-            where=block.where(step),
-            value=value,
-        )
+        "{name}{part} of {where} is {value}; a finite number is needed",
+        name=name,
+        part=part,
+        where=block.where(step),
+        value=value,
     )
 
 
@@ -179,12 +175,10 @@ def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
     obs, after = columns["obs"], columns.get("next_obs")
     if after is not None and after.shape[1:] != obs.shape[1:]:
         raise DataError(
-            tr(
-                "{at}next_obs has the shape {shape} and obs has {obs_shape}",
-                at=at,
-                shape=after.shape[1:],
-                obs_shape=obs.shape[1:],
-            )
+            "{at}next_obs has the shape {shape} and obs has {obs_shape}",
+            at=at,
+            shape=after.shape[1:],
+            obs_shape=obs.shape[1:],
         )
     check_step(
         obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype, _check_masks(at, columns)
@@ -197,11 +191,9 @@ def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
     if any(len(shape) != 1 or not shape[0] for shape in shapes) or len(shapes) > 1:
         listed = tr(" and ").join(map(str, sorted(shapes)))
         raise DataError(
-            tr(
-                "{at}a step of action_mask has the shape {shape}; one true or false for each action is needed",
-                at=at,
-                shape=listed,
-            )
+            "{at}a step of action_mask has the shape {shape}; one true or false for each action is needed",
+            at=at,
+            shape=listed,
         )
     return next(iter(shapes))[0] if shapes else 0
 
@@ -213,20 +205,16 @@ def check_step(
     sizes = [int(np.prod(shape, dtype=object)) for shape in (obs, action)]
     if 0 in sizes:
         raise DataError(
-            tr(
-                "{name} has a side of length 0: {shape}",
-                name="action" if sizes[0] else "obs",
-                shape=action if sizes[0] else obs,
-            )
+            "{name} has a side of length 0: {shape}",
+            name="action" if sizes[0] else "obs",
+            shape=action if sizes[0] else obs,
         )
     size = 2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6 + 2 * mask
     if size > MOST_STEP_BYTES:
         raise DataError(
-            tr(
-                "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
-                size=size / 2**20,
-                limit=MOST_STEP_BYTES / 2**20,
-            )
+            "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
+            size=size / 2**20,
+            limit=MOST_STEP_BYTES / 2**20,
         )
     return size
 

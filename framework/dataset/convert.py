@@ -35,28 +35,24 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
     if isinstance(data, str) and data.lower().endswith((".yaml", ".yml")):
         raise DataError(
-            tr(
-                "a converted JoyRL file goes to the standard output: {program} convert {data} > {target}",
-                program=PROGRAM,
-                data=data,
-                target=target,
-            )
+            "a converted JoyRL file goes to the standard output: {program} convert {data} > {target}",
+            program=PROGRAM,
+            data=data,
+            target=target,
         )
     if not is_data(target) or sources.suffix_of(Path(target)) == traces.SUFFIX:
         raise DataError(
-            tr(
-                "{target} is not a data file; its ending tells the format: {endings}",
-                target=target,
-                endings=", ".join([*WRITERS, FOLDER]),
-            )
+            "{target} is not a data file; its ending tells the format: {endings}",
+            target=target,
+            endings=", ".join([*WRITERS, FOLDER]),
         )
     minari = target.startswith(sources.MINARI) or target.endswith(FOLDER)
     own_place = target.startswith(sources.MINARI)
     path = minari_sets.folder_of(target.removeprefix(sources.MINARI)) if own_place else Path(target).expanduser()
     if path.exists() or path.is_symlink():
-        raise DataError(tr("{path} exists; give a new name", path=path))
+        raise DataError("{path} exists; give a new name", path=path)
     if not minari and not path.parent.is_dir():
-        raise DataError(tr("the folder {path} does not exist", path=path.parent))
+        raise DataError("the folder {path} does not exist", path=path.parent)
     content = open_data(data)
     with stage(
         tr("writing {file}", file=path.name),

@@ -84,7 +84,7 @@ class Dataset:
                 empty = False
             if empty:
                 why = tr("; its episodes are single steps, cut off and without next_obs") if changes.dropped else ""
-                raise DataError(tr("{path}: it holds no transition{why}", path=as_written(path), why=why))
+                raise DataError("{path}: it holds no transition{why}", path=as_written(path), why=why)
             self.notes += [f"{as_written(path)}: {note}" for note in changes.notes()]
             all_changes.append(changes)
         derived = any(changes.derived for changes in all_changes)
@@ -139,16 +139,14 @@ class Kind(NamedTuple):
             if kinds == {"f"} or (kinds <= {"i", "u"} and (changed == column).all()):
                 return changed
         raise DataError(
-            tr(
-                "{name} is {dtype} of shape {shape}, but {first_dtype} of shape {first_shape} in the first steps "
-                "of {path}; data of one environment and of one kind of agent are needed",
-                name=name,
-                dtype=column.dtype,
-                shape=column.shape[1:],
-                first_dtype=self.dtype,
-                first_shape=self.shape,
-                path=as_written(self.path),
-            )
+            "{name} is {dtype} of shape {shape}, but {first_dtype} of shape {first_shape} in the first steps "
+            "of {path}; data of one environment and of one kind of agent are needed",
+            name=name,
+            dtype=column.dtype,
+            shape=column.shape[1:],
+            first_dtype=self.dtype,
+            first_shape=self.shape,
+            path=as_written(self.path),
         )
 
 

@@ -5,7 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from config.tell.language import tr
 from framework.dataset.columns import PIECE_BYTES, Block, check_step, one_each, renamed
 from framework.errors import DataError
 
@@ -67,19 +66,16 @@ def blocks(columns: Mapping[str, Flat]) -> Iterator[Block]:
     counts = {name: column.count for name, column in columns.items()}
     if len(set(counts.values())) > 1:
         raise DataError(
-            tr(
-                "the columns differ in length: {lengths}",
-                lengths=", ".join(f"{n} {count}" for n, count in counts.items()),
-            )
+            "the columns differ in length: {lengths}", lengths=", ".join(f"{n} {count}" for n, count in counts.items())
         )
     count = counts["obs"]
     if not count:
-        raise DataError(tr("it holds no step"))
+        raise DataError("it holds no step")
     obs, action, mask = columns["obs"], columns["action"], columns.get("action_mask")
     step = check_step(obs.shape, obs.dtype, action.shape, action.dtype, mask.step_bytes if mask else 0)
     if max(column.step_bytes for column in columns.values()) > step:
         raise DataError(
-            tr("next_obs, rewards and flags take more room than obs; obs has the shape {shape}", shape=obs.shape)
+            "next_obs, rewards and flags take more room than obs; obs has the shape {shape}", shape=obs.shape
         )
     most = max(PIECE_BYTES // step, 1)
     for first in range(0, count, most):

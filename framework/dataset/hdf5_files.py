@@ -33,16 +33,14 @@ def read(path: Path) -> Iterator[Block]:
         try:
             content = stack.enter_context(h5py.File(file, "r", rdcc_nbytes=CACHE))
         except OSError as error:  # which names no file, and has no number
-            raise DataError(tr("it is damaged: {reason}", reason=error)) from None
+            raise DataError("it is damaged: {reason}", reason=error) from None
         size = path.stat().st_size
         kinds = {name: content.get(name, getclass=True, getlink=True) for name in content}
         names = [name for name, kind in kinds.items() if kind is not h5py.HardLink or _is_array(content, name)]
         if not names and kinds:
             raise DataError(
-                tr(
-                    "its arrays lie in groups, such as {group}/; a data set for each column at the top is read",
-                    group=min(kinds),
-                )
+                "its arrays lie in groups, such as {group}/; a data set for each column at the top is read",
+                group=min(kinds),
             )
         yield from flat.steps(names, lambda name: _Stored(content, name, size))
 
@@ -88,32 +86,28 @@ class _Stored:
     def __init__(self, content: Any, name: str, size: int) -> None:
         """size: bytes of the file."""
         if not isinstance(content.get(name, getlink=True), _package().HardLink):
-            raise DataError(tr("{name} is a link, which is not followed", name=name))
+            raise DataError("{name} is a link, which is not followed", name=name)
         self._array = array = content[name]
         if array.external or array.is_virtual:
-            raise DataError(tr("{name} lies in another file, which is not opened", name=name))
+            raise DataError("{name} lies in another file, which is not opened", name=name)
         self.dtype = array.dtype
         check_dtype(name, self.dtype)
         if not array.shape:
-            raise DataError(tr("{name} is a single number; an array with an entry for each step is needed", name=name))
+            raise DataError("{name} is a single number; an array with an entry for each step is needed", name=name)
         if claimed := excess(array, size):
             raise DataError(
-                tr(
-                    "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
-                    name=name,
-                    claimed=claimed,
-                    size=size,
-                )
+                "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
+                name=name,
+                claimed=claimed,
+                size=size,
             )
         chunk = int(np.prod(array.chunks or (0,), dtype=object)) * self.dtype.itemsize
         if chunk > MOST_CHUNK:
             raise DataError(
-                tr(
-                    "{name} is stored in chunks of {size:,.0f} MiB, and at most {limit:,.0f} are read",
-                    name=name,
-                    size=chunk / 2**20,
-                    limit=MOST_CHUNK / 2**20,
-                )
+                "{name} is stored in chunks of {size:,.0f} MiB, and at most {limit:,.0f} are read",
+                name=name,
+                size=chunk / 2**20,
+                limit=MOST_CHUNK / 2**20,
             )
         self.count, self.shape = array.shape[0], array.shape[1:]
 

@@ -33,7 +33,7 @@ def read(path: Path) -> Iterator[Block]:
             try:
                 columns = _episode(line)
             except (DataError, ValueError, RecursionError, TypeError, AttributeError) as error:
-                raise DataError(tr("line {number}: {error}", number=number, error=_said(error, line))) from None
+                raise DataError("line {number}: {error}", number=number, error=_said(error, line)) from None
             if len(columns["reward"]):
                 yield Block(columns, "episode", tr("line {number}", number=number))
 
@@ -46,12 +46,10 @@ def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, byte
         number += 1
         if len(line) > most:
             raise DataError(
-                tr(
-                    "line {number} is longer than {limit:,.0f} MiB; write shorter {parts}",
-                    number=number,
-                    limit=most / 2**20,
-                    parts=parts,
-                )
+                "line {number} is longer than {limit:,.0f} MiB; write shorter {parts}",
+                number=number,
+                limit=most / 2**20,
+                parts=parts,
             )
         yield number, line
 
@@ -67,10 +65,7 @@ def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:
     line = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     if len(line) > MOST_LINE_BYTES:
         raise DataError(
-            tr(
-                "an episode takes {size:,.0f} MiB as a line of JSON; the format npz has no limit",
-                size=len(line) / 2**20,
-            )
+            "an episode takes {size:,.0f} MiB as a line of JSON; the format npz has no limit", size=len(line) / 2**20
         )
     return line
 
@@ -102,7 +97,7 @@ def zstandard() -> Any:
     try:
         return import_module("zstandard")
     except ImportError:
-        raise DataError(tr("a zst file needs a package that is not installed here: pip install zstandard")) from None
+        raise DataError("a zst file needs a package that is not installed here: pip install zstandard") from None
 
 
 def _said(error: Exception, line: bytes) -> str:
@@ -118,23 +113,23 @@ def _episode(line: bytes) -> dict[str, np.ndarray]:
     """Returns the columns of a line."""
     value = json.loads(line, parse_constant=_refused)
     if not isinstance(value, dict):
-        raise DataError(tr('an object with a list for each column is needed: {"obs": [...], "action": [...], ...}'))
+        raise DataError('an object with a list for each column is needed: {"obs": [...], "action": [...], ...}')
     dtypes = value.get(DTYPES) or {}
     if not isinstance(dtypes, dict) or not all(isinstance(name, str) and name in _KNOWN for name in dtypes.values()):
-        raise DataError(tr("{name} must name a dtype of numpy for each column, such as float32 or int64", name=DTYPES))
+        raise DataError("{name} must name a dtype of numpy for each column, such as float32 or int64", name=DTYPES)
     return {column: _column(column, value[name], dtypes.get(name)) for column, name in renamed(value).items()}
 
 
 def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
     """Returns a column. Without a dtype, floats are float32, and observations of several numbers are too."""
     if not isinstance(values, list):
-        raise DataError(tr("{name} is not a list", name=name))
+        raise DataError("{name} is not a list", name=name)
     column = column_of(name, values)
     if dtype is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             exact = column.astype(dtype)
         if exact.dtype.kind != "f" and (exact != column).any():
-            raise DataError(tr("{name} has a number that does not fit {dtype}", name=name, dtype=dtype))
+            raise DataError("{name} has a number that does not fit {dtype}", name=name, dtype=dtype)
         return exact
     several = name in ("obs", "next_obs") and column.ndim > 1
     with np.errstate(over="ignore"):
@@ -142,4 +137,4 @@ def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
 
 
 def _refused(word: str) -> NoReturn:
-    raise DataError(tr("{word} is not JSON; finite numbers are needed", word=word))
+    raise DataError("{word} is not JSON; finite numbers are needed", word=word)

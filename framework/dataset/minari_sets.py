@@ -65,12 +65,10 @@ def read(folder: Path) -> Iterator[Block]:
         columns = {name: column_of(theirs, episode[theirs]) for name, theirs in _NAMES.items()}
         if len(seen) != len(columns["reward"]) + 1:
             raise DataError(
-                tr(
-                    "{place}: {observations} observations for {steps} steps; one more is needed",
-                    place=place,
-                    observations=len(seen),
-                    steps=len(columns["reward"]),
-                )
+                "{place}: {observations} observations for {steps} steps; one more is needed",
+                place=place,
+                observations=len(seen),
+                steps=len(columns["reward"]),
             )
         if (legal := (episode["infos"] or {}).get("action_mask")) is not None:
             mask = column_of("action_mask", legal)
@@ -87,7 +85,7 @@ def _flat(composite: Composite, actions: Any) -> np.ndarray:
     try:
         return composite.encode(actions)
     except (LookupError, ValueError, TypeError) as error:
-        raise DataError(tr("its actions do not fit {space}: {error}", space=composite, error=error)) from None
+        raise DataError("its actions do not fit {space}: {error}", space=composite, error=error) from None
 
 
 def _opened(data: Path) -> Any:
@@ -99,18 +97,16 @@ def _opened(data: Path) -> Any:
         space_type = json.loads(space)["type"] if isinstance(space, str) else None
         if space_type not in read:
             raise DataError(
-                tr(
-                    "its {kind} is {space}; {names} are read",
-                    kind=kind,
-                    space=space_type or tr("not given"),
-                    names=", ".join(read),
-                )
+                "its {kind} is {space}; {names} are read",
+                kind=kind,
+                space=space_type or tr("not given"),
+                names=", ".join(read),
             )
     if facts.get("data_format") != "hdf5":
-        raise DataError(tr("its format is {format}; hdf5 is read", format=facts.get("data_format")))
+        raise DataError("its format is {format}; hdf5 is read", format=facts.get("data_format"))
     for path in contents(data.parent):
         if path.is_symlink():
-            raise DataError(tr("{path} is a link, which is not followed", path=path))
+            raise DataError("{path} is a link, which is not followed", path=path)
     storage = storages()
     size = (data / MAIN).stat().st_size
     with import_module("h5py").File(data / MAIN, "r") as file:
@@ -122,21 +118,19 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
     """Raises DataError for links out of the file, and for arrays that claim more than a file of this size can hold."""
     h5py = import_module("h5py")
     if depth > _DEEPEST:
-        raise DataError(tr("it is nested more than {limit} deep", limit=_DEEPEST))
+        raise DataError("it is nested more than {limit} deep", limit=_DEEPEST)
     for name in group:
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise DataError(tr("{name} is a link, which is not followed", name=name))
+            raise DataError("{name} is a link, which is not followed", name=name)
         item = group[name]
         if isinstance(item, h5py.Group):
             _check(item, size, depth + 1)
         elif (claimed := hdf5_files.excess(item, size)) or item.external or item.is_virtual or item.nbytes > MOST_ARRAY:
             raise DataError(
-                tr(
-                    "{name} claims {claimed:,} bytes, or lies in another file; the file has {size:,}",
-                    name=name,
-                    claimed=claimed or item.nbytes,
-                    size=size,
-                )
+                "{name} claims {claimed:,} bytes, or lies in another file; the file has {size:,}",
+                name=name,
+                claimed=claimed or item.nbytes,
+                size=size,
             )
 
 
@@ -168,10 +162,7 @@ def _one_row(episode: Columns, name: str) -> np.ndarray:
     here, after = episode[name], episode[f"next_{name}"]
     if not np.array_equal(here[1:], after[:-1]):
         raise DataError(
-            tr(
-                "an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold",
-                name=name,
-            )
+            "an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold", name=name
         )
     return np.concatenate([here, after[-1:]])
 

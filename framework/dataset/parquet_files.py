@@ -37,7 +37,7 @@ def read(path: Path) -> Iterator[Block]:
             _check_type(name, content.schema_arrow.field(name).type)
         facts = content.metadata
         if not survives(lambda: _columns_of(facts)):  # pyarrow does not turn all errors of its library into exceptions
-            raise DataError(tr("it is damaged: what it says of its columns cannot be read"))
+            raise DataError("it is damaged: what it says of its columns cannot be read")
         step = _check_sizes(facts, set(names.values()), path.stat().st_size)
         rows = max(PIECE_BYTES // max(step, 1), 1)
         first, count = 0, facts.num_rows
@@ -95,9 +95,7 @@ def _check_type(name: str, kind: Any) -> None:
     while types.is_list(inner) or types.is_large_list(inner) or types.is_fixed_size_list(inner):
         inner = inner.value_type
     if not (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner)):
-        raise DataError(
-            tr("{name} is a column of {kind}; numbers are needed, or lists of numbers", name=name, kind=kind)
-        )
+        raise DataError("{name} is a column of {kind}; numbers are needed, or lists of numbers", name=name, kind=kind)
 
 
 def _columns_of(facts: Any) -> list[list[Any]]:
@@ -109,7 +107,7 @@ def _columns_of(facts: Any) -> list[list[Any]]:
 def _check_sizes(facts: Any, names: set[str], size: int) -> int:
     """Returns the bytes of a row; raises DataError if a file of this size cannot hold what it claims."""
     if not facts.num_rows:
-        raise DataError(tr("it holds no step"))
+        raise DataError("it holds no step")
     largest = 0
     for number, columns in enumerate(_columns_of(facts)):
         group, whole = facts.row_group(number), 0
@@ -118,22 +116,18 @@ def _check_sizes(facts: Any, names: set[str], size: int) -> int:
                 whole += max(8 * column.num_values, column.total_uncompressed_size, 0)
         if whole > min(MOST_GROUP, MOST_DEFLATED * size):
             raise DataError(
-                tr(
-                    "a group of its rows claims {claimed:,} bytes, more than a file of {size:,} can hold, or than "
-                    "{limit:,.0f} MiB; write it with a smaller row_group_size",
-                    claimed=whole,
-                    size=size,
-                    limit=MOST_GROUP / 2**20,
-                )
+                "a group of its rows claims {claimed:,} bytes, more than a file of {size:,} can hold, or than "
+                "{limit:,.0f} MiB; write it with a smaller row_group_size",
+                claimed=whole,
+                size=size,
+                limit=MOST_GROUP / 2**20,
             )
         largest = max(largest, whole // max(group.num_rows, 1))
     if largest > MOST_STEP_BYTES:
         raise DataError(
-            tr(
-                "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
-                size=largest / 2**20,
-                limit=MOST_STEP_BYTES / 2**20,
-            )
+            "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
+            size=largest / 2**20,
+            limit=MOST_STEP_BYTES / 2**20,
         )
     return largest
 
@@ -143,14 +137,14 @@ def _values(name: str, values: Any) -> np.ndarray:
     shape = [len(values)]
     while True:
         if values.null_count:
-            raise DataError(tr("{name} has entries without a value", name=name))
+            raise DataError("{name} has entries without a value", name=name)
         if not hasattr(values, "flatten") or not hasattr(values.type, "value_type"):
             break
         inner = values.flatten()
         side, left = divmod(len(inner), len(values)) if len(values) else (0, 0)
         lengths = values.value_lengths()
         if left or (len(lengths) and not (lengths.to_numpy(zero_copy_only=False) == side).all()):
-            raise DataError(tr("the entries of {name} differ in shape, or are not numbers", name=name))
+            raise DataError("the entries of {name} differ in shape, or are not numbers", name=name)
         shape.append(side)
         values = inner
     array = values.to_numpy(zero_copy_only=False)

@@ -21,16 +21,14 @@ def read(path: Path) -> Iterator[Block]:
         flags = content[names.get("terminated", names.get("done", ""))]
         if isinstance(flags, list) and (not flags or np.ndim(flags[0]) > 0 or isinstance(flags[0], list)):
             if not all(isinstance(value, list) for value in values) or len({len(value) for value in values}) > 1:
-                raise DataError(tr("it holds no trajectories: its lists of episodes differ in length"))
+                raise DataError("it holds no trajectories: its lists of episodes differ in length")
             yield from _episodes(dict(zip(names, episode, strict=True)) for episode in zip(*values, strict=True))
         else:
             yield Block({name: column_of(name, content[key]) for name, key in names.items()}, "file")
     elif isinstance(content, list) and all(isinstance(episode, dict) for episode in content):
         yield from _episodes({name: episode[key] for name, key in renamed(episode).items()} for episode in content)
     else:
-        raise DataError(
-            tr("it holds no trajectories: a dict of columns, or a list of a dict for each episode, is needed")
-        )
+        raise DataError("it holds no trajectories: a dict of columns, or a list of a dict for each episode, is needed")
 
 
 def _episodes(episodes: Iterator[Mapping[str, Any]]) -> Iterator[Block]:

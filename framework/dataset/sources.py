@@ -8,7 +8,6 @@ from pathlib import Path
 
 from config.read.opening import fault_below
 from config.read.paths import as_written, fixed
-from config.tell.language import tr
 from framework.dataset import minari_sets, traces
 from framework.errors import DataError, JoystickError
 
@@ -24,7 +23,7 @@ def files(words: str | Path | Sequence[str | Path], start: Path | None = None) -
     start: working directory that relative paths count from; None: the current one."""
     sources = [words] if isinstance(words, str | Path) else list(words)
     if not sources:
-        raise DataError(tr("no data are given; name a file, a pattern such as data/*.npz, or a task directory"))
+        raise DataError("no data are given; name a file, a pattern such as data/*.npz, or a task directory")
     paths = dict.fromkeys(fixed(path, start) for word in sources for path in _meant(str(word), start or Path.cwd()))
     return sorted(paths, key=lambda path: natural(as_written(path)))
 
@@ -55,25 +54,23 @@ def _meant(word: str, start: Path) -> Iterator[Path]:
     if word.startswith(MINARI):
         path = minari_sets.folder_of(word.removeprefix(MINARI))
         if not minari_sets.is_set(path):
-            raise DataError(
-                tr("{word}: there is no such data set in {path}, and none is downloaded", word=word, path=path)
-            )
+            raise DataError("{word}: there is no such data set in {path}, and none is downloaded", word=word, path=path)
         yield path
         return
     path = fixed(Path(word).expanduser(), start)
     try:
         exists = path.exists() or path.is_symlink()
     except (OSError, ValueError) as error:
-        raise DataError(tr("{word!r} cannot be read: {error}", word=word, error=error)) from None
+        raise DataError("{word!r} cannot be read: {error}", word=word, error=error) from None
     if not exists and glob.has_magic(word):
         names = glob.glob(str(as_written(path)), root_dir=start, recursive=True)
         matches = [fixed(Path(name), start) for name in names]
         if not matches:
-            raise DataError(tr("no file matches {word}", word=word))
+            raise DataError("no file matches {word}", word=word)
         for match in matches:
             yield from _files_of(match)
     elif not exists:
-        raise DataError(tr("{word} does not exist", word=word))
+        raise DataError("{word} does not exist", word=word)
     else:
         yield from _files_of(path)
 
@@ -93,11 +90,9 @@ def _in_folder(folder: Path) -> list[Path]:
                 raise DataError(fault)
             return files
     raise DataError(
-        tr(
-            "{folder} is a folder without data: no results/trajs*, no traces; "
-            "general_cfg.collect_traj=true makes a run write them",
-            folder=as_written(folder),
-        )
+        "{folder} is a folder without data: no results/trajs*, no traces; "
+        "general_cfg.collect_traj=true makes a run write them",
+        folder=as_written(folder),
     )
 
 
@@ -113,20 +108,14 @@ def _usable(path: Path) -> Path:
     if path.is_symlink():
         named = as_written(path)
         raise DataError(
-            tr(
-                "{path} is a link, which is not followed; name the file itself: {target}",
-                path=named,
-                target=path.resolve(),
-            )
+            "{path} is a link, which is not followed; name the file itself: {target}", path=named, target=path.resolve()
         )
     if path.exists() and not path.is_file():
-        raise DataError(tr("{path} is not a regular file", path=as_written(path)))
+        raise DataError("{path} is not a regular file", path=as_written(path))
     if not suffix_of(path):
         raise DataError(
-            tr(
-                "{path} is none of the data files that are read: {suffixes}",
-                path=as_written(path),
-                suffixes=", ".join(SUFFIXES),
-            )
+            "{path} is none of the data files that are read: {suffixes}",
+            path=as_written(path),
+            suffixes=", ".join(SUFFIXES),
         )
     return path

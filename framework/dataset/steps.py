@@ -65,11 +65,9 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
         marked |= bool(ends.any())
         if block.end == "file" and not marked:
             raise DataError(
-                tr(
-                    "no step ends an episode, so all of it would be one: set terminated (or terminals) "
-                    "at the last step of an episode that ended, and truncated (or timeouts) where it was "
-                    "cut off"
-                )
+                "no step ends an episode, so all of it would be one: set terminated (or terminals) "
+                "at the last step of an episode that ended, and truncated (or timeouts) where it was "
+                "cut off"
             )
         if whole and len(ends) and not ends[-1]:
             columns["truncated"] = _with_last(columns["truncated"])

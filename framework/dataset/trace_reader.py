@@ -34,11 +34,11 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     infos is an array of dicts. Raises DataError if there are no traces. Never runs code."""
     path = Path(path)
     if not path.exists():
-        raise DataError(tr("{path} does not exist", path=path))
+        raise DataError("{path} does not exist", path=path)
     files, opener = ([file for file, _, _ in trace_files(path)], regular) if path.is_dir() else ([path], named)
     lines = [line for file in files for line in _lines(file, opener)]
     if not lines:
-        raise DataError(tr("{path} holds no traces", path=path))
+        raise DataError("{path} holds no traces", path=path)
     batches: dict[str | None, list[Columns]] = {}
     for line in lines:
         for policy, columns in line.items():
@@ -47,16 +47,16 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     if None not in tables:
         return {str(policy): columns for policy, columns in tables.items()}
     if len(tables) > 1:
-        raise DataError(tr("{path} holds traces of a single agent and of several agents", path=path))
+        raise DataError("{path} holds traces of a single agent and of several agents", path=path)
     return tables[None]
 
 
 def _joined(path: Path, batches: list[Columns]) -> Columns:
     first = batches[0].keys()
     if different := next((batch.keys() ^ first for batch in batches if batch.keys() != first), None):
-        raise DataError(tr("{path}: not all lines have the column {name}", path=path, name=min(different)))
+        raise DataError("{path}: not all lines have the column {name}", path=path, name=min(different))
     if other := next((name for name in first if len({batch[name].shape[1:] for batch in batches}) > 1), None):
-        raise DataError(tr("{path}: the column {name} has different shapes in different lines", path=path, name=other))
+        raise DataError("{path}: the column {name} has different shapes in different lines", path=path, name=other)
     return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
@@ -65,7 +65,7 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
     try:
         file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
     except OSError as error:
-        raise DataError(tr("{path} cannot be read: {error}", path=path, error=reason_of(error))) from None
+        raise DataError("{path} cannot be read: {error}", path=path, error=reason_of(error)) from None
     with file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -75,7 +75,7 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
                 yield {policy: _columns(batch) for policy, batch in batches.items()}
             except _BAD_LINE as error:
                 raise DataError(
-                    tr("{path}: line {number} is not a trace: {error}", path=path, number=number, error=error)
+                    "{path}: line {number} is not a trace: {error}", path=path, number=number, error=error
                 ) from error
 
 

@@ -77,7 +77,7 @@ def _pieces(path: Path) -> Iterator[tuple[str, Columns, list[tuple[int, int | st
                 columns = _columns(batch)
                 keys = _keys(batch, len(columns["reward"]))
             except (ValueError, RecursionError, TypeError, AttributeError, KeyError, EOFError, zlib.error) as error:
-                raise DataError(tr("line {number}: {error}", number=number, error=_reason(error))) from None
+                raise DataError("line {number}: {error}", number=number, error=_reason(error)) from None
             if keys:
                 yield tr("line {number}", number=number), columns, keys
 
@@ -102,19 +102,17 @@ def _reason(error: Exception) -> str:
 def _batch(line: Any) -> dict[str, Any]:
     """Returns the steps of a line: of its single agent, or of its only policy."""
     if not isinstance(line, dict) or line.get("type") not in ("SampleBatch", "MultiAgentBatch"):
-        raise DataError(
-            tr('it is not a trace: an object with "type": "SampleBatch" and a list for each column is needed')
-        )
+        raise DataError('it is not a trace: an object with "type": "SampleBatch" and a list for each column is needed')
     if line["type"] == "SampleBatch":
         return line
     batches = line["policy_batches"]
     if len(batches) > 1:
         raise DataError(
-            tr("it has steps of several policies, {names}; data of one are needed", names=", ".join(map(str, batches)))
+            "it has steps of several policies, {names}; data of one are needed", names=", ".join(map(str, batches))
         )
     batch: dict[str, Any] = next(iter(batches.values()), {})
     if not all(batch.get("acts", [])):
-        raise DataError(tr("it has steps in which an agent does not act; data of agents that always act are needed"))
+        raise DataError("it has steps in which an agent does not act; data of agents that always act are needed")
     return batch
 
 
@@ -128,7 +126,7 @@ def _columns(batch: Mapping[str, Any]) -> Columns:
     sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
     if len(set(sizes.values())) > 1 or -1 in sizes.values():
         raise DataError(
-            tr("the columns differ in length: {lengths}", lengths=", ".join(f"{name} {n}" for name, n in sizes.items()))
+            "the columns differ in length: {lengths}", lengths=", ".join(f"{name} {n}" for name, n in sizes.items())
         )
     return columns
 
@@ -146,7 +144,7 @@ def _column(name: str, value: Any) -> np.ndarray:
     if isinstance(value, str):
         return column_of(name, _unpacked(name, value))
     if not isinstance(value, list):
-        raise DataError(tr("{name} is a {kind}; a list is needed", name=name, kind=type(value).__name__))
+        raise DataError("{name} is a {kind}; a list is needed", name=name, kind=type(value).__name__)
     column = column_of(name, value)
     if (
         name in ("obs", "new_obs")
@@ -168,7 +166,7 @@ def _unpacked(name: str, text: str) -> np.ndarray:
     unzip = zlib.decompressobj()
     content = unzip.decompress(data, MOST_LINE_BYTES)
     if unzip.unconsumed_tail:
-        raise DataError(tr("{name} has more than {limit:,.0f} MiB", name=name, limit=MOST_LINE_BYTES / 2**20))
+        raise DataError("{name} has more than {limit:,.0f} MiB", name=name, limit=MOST_LINE_BYTES / 2**20)
     if content[:1] == b"\x80":
         raise DataError(_PICKLE.format(name=name))
     read_header(io.BytesIO(content), name, len(content))
@@ -184,11 +182,9 @@ def _keys(batch: Mapping[str, Any], count: int) -> list[tuple[int, int | str]]:
     )
     if len(agents) != count or len(episodes) != count:
         raise DataError(
-            tr(
-                "the columns differ in length: rewards {rewards}, eps_id {episodes}, agent_id {agents}",
-                rewards=count,
-                episodes=len(episodes),
-                agents=len(agents),
-            )
+            "the columns differ in length: rewards {rewards}, eps_id {episodes}, agent_id {agents}",
+            rewards=count,
+            episodes=len(episodes),
+            agents=len(agents),
         )
     return list(zip(episodes, agents, strict=True))

@@ -51,15 +51,13 @@ class SystemPolicy:
         self.name = {"REINFORCE": "PG"}.get(algo, algo)
         if not isinstance(is_train, bool):
             raise JoystickError(
-                tr("{name}: is_train: got {value!r}; expected True or False", name=self.name, value=is_train)
+                "{name}: is_train: got {value!r}; expected True or False", name=self.name, value=is_train
             )
         if not isinstance(dataset, str) or dataset.lower() != DATASET:
             raise JoystickError(
-                tr(
-                    "{name}: dataset: got {value!r}; the acts and databases are those of MultiWOZ",
-                    name=self.name,
-                    value=dataset,
-                )
+                "{name}: dataset: got {value!r}; the acts and databases are those of MultiWOZ",
+                name=self.name,
+                value=dataset,
             )
         self.is_train, self.algo, self.seed = is_train, algo, whole(f"{self.name}: seed", seed, least=0)
         self.settings = {**({} if config is None else _of_file(config, algo)), **settings}
@@ -80,13 +78,11 @@ class SystemPolicy:
             mine, other = getattr(spec, name), getattr(env, name)
             if mine != other:
                 raise JoystickError(
-                    tr(
-                        "{name} was made for the {kind} {mine}, and this environment has {other}",
-                        name=self.name,
-                        kind=name,
-                        mine=mine,
-                        other=other,
-                    )
+                    "{name} was made for the {kind} {mine}, and this environment has {other}",
+                    name=self.name,
+                    kind=name,
+                    mine=mine,
+                    other=other,
                 )
 
     def act(self, state: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
@@ -107,12 +103,10 @@ class SystemPolicy:
         space = self._bound("predict").agent.spec.observation_space
         if np.shape(state) != space.shape:
             raise JoystickError(
-                tr(
-                    "{name}: state: has the shape {shape}; expected {expected}",
-                    name=self.name,
-                    shape=np.shape(state),
-                    expected=space.shape,
-                )
+                "{name}: state: has the shape {shape}; expected {expected}",
+                name=self.name,
+                shape=np.shape(state),
+                expected=space.shape,
             )
         return np.asarray(state, space.dtype)[None]
 
@@ -125,7 +119,7 @@ class SystemPolicy:
         policy = self._bound("update")
         if not self.is_train:
             raise JoystickError(
-                tr("{name} was made with is_train=False, and does not learn; {name}(True) does", name=self.name)
+                "{name} was made with is_train=False, and does not learn; {name}(True) does", name=self.name
             )
         spec = policy.agent.spec
         whole(f"{self.name}.update: epoch", epoch, least=0)
@@ -155,12 +149,10 @@ class SystemPolicy:
     def _bound(self, call: str) -> AlgorithmPolicy:
         if self._policy is None:
             raise JoystickError(
-                tr(
-                    "{name} has met no environment yet: call sample(env, policy, batchsz, process_num) "
-                    "or bind(env) before {call}",
-                    name=self.name,
-                    call=call,
-                )
+                "{name} has met no environment yet: call sample(env, policy, batchsz, process_num) "
+                "or bind(env) before {call}",
+                name=self.name,
+                call=call,
             )
         return self._policy
 
@@ -182,9 +174,7 @@ def _made(policy: SystemPolicy, env: Any) -> AlgorithmPolicy:
     """Makes networks and optimizer for an environment."""
     trained = algorithm.policy(policy.algo, env, seed=policy.seed, device=policy.device, **policy.settings)
     if trained.agent.initial_state(1) is not None:
-        raise JoystickError(
-            tr("{name} learns here from single exchanges; leave out lstm and gru layers", name=policy.name)
-        )
+        raise JoystickError("{name} learns here from single exchanges; leave out lstm and gru layers", name=policy.name)
     return trained
 
 
@@ -195,13 +185,11 @@ def _columns(name: str, observations: Space, actions: Space, n: int, s: Any, a: 
     reward = _array(name, "r", r, n, (), np.float32)
     flags = _array(name, "mask", mask, n, (), np.float32)
     if not all(map(actions.contains, action)):
-        raise JoystickError(tr("{name}.update: a: has an action that is not in {actions}", name=name, actions=actions))
+        raise JoystickError("{name}.update: a: has an action that is not in {actions}", name=name, actions=actions)
     if not np.isin(flags, (0.0, 1.0)).all():
-        raise JoystickError(tr("{name}.update: mask: has other values than 0, where a dialogue ends, and 1", name=name))
+        raise JoystickError("{name}.update: mask: has other values than 0, where a dialogue ends, and 1", name=name)
     if flags[-1]:
-        raise JoystickError(
-            tr("{name}.update: mask: ends with 1; the last dialogue is whole, and ends with 0", name=name)
-        )
+        raise JoystickError("{name}.update: mask: ends with 1; the last dialogue is whole, and ends with 0", name=name)
     ends = flags == 0.0
     following = np.where(ends.reshape(-1, *(1 for _ in obs.shape[1:])), obs, np.roll(obs, -1, axis=0))
     return {
@@ -226,31 +214,27 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
             raise ValueError
     except (TypeError, ValueError):
         raise JoystickError(
-            tr(
-                "{name}.update: {argument}: got {kind}; expected an array or a tensor of numbers",
-                name=name,
-                argument=argument,
-                kind=type(value).__name__,
-            )
+            "{name}.update: {argument}: got {kind}; expected an array or a tensor of numbers",
+            name=name,
+            argument=argument,
+            kind=type(value).__name__,
         ) from None
     if array.shape != expected:
         raise JoystickError(
-            tr(
-                "{name}.update: {argument}: has the shape {shape}; expected {expected} for n={n}",
-                name=name,
-                argument=argument,
-                shape=array.shape,
-                expected=expected,
-                n=n,
-            )
+            "{name}.update: {argument}: has the shape {shape}; expected {expected} for n={n}",
+            name=name,
+            argument=argument,
+            shape=array.shape,
+            expected=expected,
+            n=n,
         )
     if not np.isfinite(array).all():
         raise JoystickError(
-            tr("{name}.update: {argument}: has a value that is not a finite number", name=name, argument=argument)
+            "{name}.update: {argument}: has a value that is not a finite number", name=name, argument=argument
         )
     if np.issubdtype(kind, np.integer) and array.dtype.kind == "f" and (array % 1).any():
         raise JoystickError(
-            tr("{name}.update: {argument}: has a value that is not a whole number", name=name, argument=argument)
+            "{name}.update: {argument}: has a value that is not a whole number", name=name, argument=argument
         )
     return np.ascontiguousarray(array, kind)
 
@@ -259,5 +243,5 @@ def _masks(name: str, action_mask: Any, columns: Columns, actions: Any) -> Colum
     """Returns the columns of legal actions; of a state that follows the last exchange nothing is asked."""
     legal = _array(name, "action_mask", action_mask, len(columns["obs"]), (int(actions.n),), bool)
     if not legal[np.arange(len(legal)), columns["action"]].all():
-        raise JoystickError(tr("{name}.update: a: has an action that action_mask does not allow", name=name))
+        raise JoystickError("{name}.update: a: has an action that action_mask does not allow", name=name)
     return {MASKS[0]: legal, MASKS[1]: np.where(columns["terminated"][:, None], True, np.roll(legal, -1, axis=0))}

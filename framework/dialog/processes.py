@@ -12,7 +12,6 @@ from typing import IO, Any
 
 import cloudpickle
 
-from config.tell.language import tr
 from framework.errors import JoystickError
 
 CODE = "import sys; sys.path[:] = {path!r}; from framework.dialog.processes import serve; serve()"
@@ -47,7 +46,7 @@ class Process:
         except Exception:  # the answer was broken off: whole ones were loaded there already
             status = self._process.wait()
             raise JoystickError(
-                tr("sample: a process has ended with exit status {status} while it played", status=status)
+                "sample: a process has ended with exit status {status} while it played", status=status
             ) from None
         if error is not None:
             raise error
@@ -69,7 +68,7 @@ def run_in(count: int, function: Callable[..., Any], calls: Sequence[tuple[Any, 
         messages = [cloudpickle.dumps((function, arguments)) for arguments in calls]
     except Exception as error:  # parts of the user's own may refuse with anything
         raise JoystickError(
-            tr("sample: environment or policy cannot be sent to other processes: {error}", error=error)
+            "sample: environment or policy cannot be sent to other processes: {error}", error=error
         ) from error
     try:
         processes = _ready(count)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from config.tell.language import tr
 from framework.data.batch import Batch
 from framework.data.settings import whole
 from framework.dialog.processes import run_in
@@ -39,11 +38,11 @@ def sample(env: Any, policy: Any, batchsz: int, process_num: int = 1, *, seed: i
     least, processes = whole("sample: batchsz", batchsz), whole("sample: process_num", process_num, most=MOST_PROCESSES)
     if not isinstance(env, gymnasium.Env):
         raise JoystickError(
-            tr("sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)", env=env)
+            "sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)", env=env
         )
     if not callable(getattr(policy, "act", getattr(policy, "predict", None))):
         raise JoystickError(
-            tr("sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)", policy=policy)
+            "sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)", policy=policy
         )
     if hasattr(policy, "bind"):
         policy.bind(env)

@@ -146,10 +146,8 @@ class LineLog(AppendedFile, ABC):
                 self._write(header)
             else:
                 raise TaskDirError(
-                    tr(
-                        "{path} has other columns than this run; move it away, or start a new run",
-                        path=as_written(self.path),
-                    )
+                    "{path} has other columns than this run; move it away, or start a new run",
+                    path=as_written(self.path),
                 )
         sync_folder(self.path.parent)
 

@@ -8,7 +8,6 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
-from config.tell.language import tr
 from framework.errors import DataError
 
 MOST_BYTES = 10_000
@@ -32,34 +31,27 @@ def read_header(file: IO[bytes], name: str, size: int) -> Header:
     version = npy.read_magic(file)
     if version not in _LENGTHS:
         raise DataError(
-            tr("{name} has version {version} of the format of arrays; 1.0 and 2.0 are read", name=name, version=version)
+            "{name} has version {version} of the format of arrays; 1.0 and 2.0 are read", name=name, version=version
         )
     length = file.read(_LENGTHS[version])
     if (longest := int.from_bytes(length, "little")) > MOST_BYTES:
         raise DataError(
-            tr(
-                "{name} has a header of {longest:,} bytes; {most:,} are read",
-                name=name,
-                longest=longest,
-                most=MOST_BYTES,
-            )
+            "{name} has a header of {longest:,} bytes; {most:,} are read", name=name, longest=longest, most=MOST_BYTES
         )
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     text = file.read(longest)
     try:
         header = Header(*read(io.BytesIO(length + text)))
     except Exception as error:  # numpy has Python's parser read it, which raises anything
-        raise DataError(tr("{name} is damaged: its header cannot be read", name=name)) from error
+        raise DataError("{name} is damaged: its header cannot be read", name=name) from error
     left = size - npy.MAGIC_LEN - len(length) - len(text)
     if min(header.shape, default=0) < 0 or (
         not header.dtype.hasobject and math.prod(header.shape) * header.dtype.itemsize != left
     ):
         raise DataError(
-            tr(
-                "{name} is damaged: an array of shape {shape} does not fit its {size:,} bytes",
-                name=name,
-                shape=header.shape,
-                size=size,
-            )
+            "{name} is damaged: an array of shape {shape} does not fit its {size:,} bytes",
+            name=name,
+            shape=header.shape,
+            size=size,
         )
     return header

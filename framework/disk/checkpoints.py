@@ -146,40 +146,30 @@ class CheckpointStore:
         if not path.exists():
             names = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
             raise CheckpointError(
-                tr(
-                    "no checkpoint {name} in {path}; it has {names}",
-                    name=name,
-                    path=as_written(self.folder),
-                    names=", ".join(names[-12:]) or tr("none"),
-                )
+                "no checkpoint {name} in {path}; it has {names}",
+                name=name,
+                path=as_written(self.folder),
+                names=", ".join(names[-12:]) or tr("none"),
             )
         if not path.is_dir():
             raise CheckpointError(
-                tr(
-                    "{path} is a single file, not one of our checkpoints (a folder with "
-                    "manifest.json); it was not opened",
-                    path=as_written(path),
-                )
+                "{path} is a single file, not one of our checkpoints (a folder with manifest.json); it was not opened",
+                path=as_written(path),
             )
         try:
             manifest = _read_manifest(path / "manifest.json")
             if manifest["format"] != FORMAT:
                 raise CheckpointError(
-                    tr(
-                        "{path} has format {format}; this version reads format {known}",
-                        path=as_written(path),
-                        format=manifest["format"],
-                        known=FORMAT,
-                    )
+                    "{path} has format {format}; this version reads format {known}",
+                    path=as_written(path),
+                    format=manifest["format"],
+                    known=FORMAT,
                 )
             free = machine.available_bytes()  # a larger state has no room
             data = read_regular(path / "state.safetensors", 2**62 if free is None else free)
             if hashlib.sha256(data).hexdigest() != manifest["state_sha256"]:
                 raise CheckpointError(
-                    tr(
-                        "{path} is damaged: state.safetensors does not match its checksum",
-                        path=as_written(path),
-                    )
+                    "{path} is damaged: state.safetensors does not match its checksum", path=as_written(path)
                 )
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
             span = Span.from_json(manifest["journal"])
@@ -188,12 +178,7 @@ class CheckpointStore:
                 part.verify()
         except BAD_CONTENT as error:
             raise CheckpointError(
-                tr(
-                    "{path} is damaged: {kind}: {error}",
-                    path=as_written(path),
-                    kind=type(error).__name__,
-                    error=error,
-                )
+                "{path} is damaged: {kind}: {error}", path=as_written(path), kind=type(error).__name__, error=error
             ) from error
         return Saved(path, tree, facts, part)
 
@@ -207,8 +192,8 @@ class CheckpointStore:
             except CheckpointError as error:
                 say(tr("{error}; going back to the one before", error=error))
         if numbers:
-            raise CheckpointError(tr("no whole checkpoint in {path}", path=as_written(self.folder)))
-        raise CheckpointError(tr("no checkpoint in {path}", path=as_written(self.folder)))
+            raise CheckpointError("no whole checkpoint in {path}", path=as_written(self.folder))
+        raise CheckpointError("no checkpoint in {path}", path=as_written(self.folder))
 
     def best_or_newest(self) -> Saved:
         """Returns the best model, or without one the newest that is whole; none of them with what the agent
@@ -259,7 +244,7 @@ class CheckpointStore:
         """Sets models/best to the best checkpoint that a resumed run knows of. Without one, models/best stays until the
         run has found a new best: it is never absent once it existed."""
         if number is not None and type(number) is not int:
-            raise CheckpointError(tr("best_update is not an update number: {number!r}", number=number))
+            raise CheckpointError("best_update is not an update number: {number!r}", number=number)
         if number is not None and self.has(number):
             self.mark_best(number)
 
@@ -299,7 +284,7 @@ class CheckpointStore:
 def _read_manifest(path: Path) -> dict[str, Any]:
     text, _, digest = read_regular(path, MOST_MANIFEST_BYTES).rstrip(b"\n").rpartition(b"\n")
     if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise CheckpointError(tr("{path} is damaged: it does not match its own checksum", path=as_written(path)))
+        raise CheckpointError("{path} is damaged: it does not match its own checksum", path=as_written(path))
     return json.loads(text)
 
 
@@ -307,4 +292,4 @@ def _check_finite(arrays: dict[str, np.ndarray]) -> None:
     """Raises NumericsError for NaN: a spoilt model must not replace a good one."""
     for array in arrays.values():
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise NumericsError(tr("the state holds NaN; it was not saved, and the earlier checkpoints are kept"))
+            raise NumericsError("the state holds NaN; it was not saved, and the earlier checkpoints are kept")

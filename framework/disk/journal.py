@@ -104,20 +104,18 @@ class Journal:
             path = self._path(segment)
             if not path.exists():
                 raise CheckpointError(
-                    tr(
-                        "{path} is gone, and with it the replay memory of this checkpoint. The model "
-                        "itself can be tested (mode test); to train on, choose one of the newest "
-                        "checkpoints ({kept}, or as many as general_cfg.keep_checkpoints says)",
-                        path=path,
-                        kept=KEPT_JOURNALS,
-                    )
+                    "{path} is gone, and with it the replay memory of this checkpoint. The model "
+                    "itself can be tested (mode test); to train on, choose one of the newest "
+                    "checkpoints ({kept}, or as many as general_cfg.keep_checkpoints says)",
+                    path=path,
+                    kept=KEPT_JOURNALS,
                 )
             with open(path, "rb", opener=regular) as file:
                 size = os.fstat(file.fileno()).st_size
                 stop = span.end.offset if segment == span.end.segment else size
                 if stop > size:
                     raise CheckpointError(
-                        tr("{path} is damaged: it is shorter than when the checkpoint was saved", path=path)
+                        "{path} is damaged: it is shorter than when the checkpoint was saved", path=path
                     )
                 file.seek(span.start.offset if segment == span.start.segment else 0)
                 while (offset := file.tell()) < stop:
@@ -214,13 +212,13 @@ def _description(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 def _read_frame(file: BinaryIO, room: int, path: Path) -> bytes:
     if room < _HEADER.size:
-        raise CheckpointError(tr("{path} is damaged: a frame is cut off", path=path))
+        raise CheckpointError("{path} is damaged: a frame is cut off", path=path)
     magic, length, number, digest = _HEADER.unpack(file.read(_HEADER.size))
     if magic != _MAGIC or length > room - _HEADER.size:
-        raise CheckpointError(tr("{path} is damaged: there is no whole frame where one should be", path=path))
+        raise CheckpointError("{path} is damaged: there is no whole frame where one should be", path=path)
     data = file.read(length)
     expected = hashlib.sha256(number.to_bytes(8, "little"))
     expected.update(data)
     if expected.digest() != digest:
-        raise CheckpointError(tr("{path} is damaged: a frame does not match its checksum", path=path))
+        raise CheckpointError("{path} is damaged: a frame does not match its checksum", path=path)
     return data

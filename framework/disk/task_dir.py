@@ -23,7 +23,6 @@ from config.read.stores import is_url
 from config.read.task_files import LOCK, TaskFiles
 from config.system.files import lock
 from config.system.processes import at_fork
-from config.tell.language import tr
 from config.tell.system_errors import reason_of
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
@@ -73,18 +72,11 @@ class TaskDir(TaskFiles):
             self._lock = held_lock(self.path)
         except OSError as error:
             raise TaskDirError(
-                tr(
-                    "cannot write to {path}: {reason}",
-                    path=as_written(self.path),
-                    reason=reason_of(error),
-                )
+                "cannot write to {path}: {reason}", path=as_written(self.path), reason=reason_of(error)
             ) from error
         if self._lock is None:
             raise TaskDirError(
-                tr(
-                    "{path} is being written by another run; wait for it, or stop it first",
-                    path=as_written(self.path),
-                )
+                "{path} is being written by another run; wait for it, or stop it first", path=as_written(self.path)
             )
 
     def check(self) -> None:
@@ -138,7 +130,7 @@ def check_new(into: Path | None, start: Path | None = None) -> None:
         return
     path = fixed(into, start)
     if os.path.lexists(path):
-        raise TaskDirError(tr("{path} exists; --into names a new folder", path=as_written(path)))
+        raise TaskDirError("{path} exists; --into names a new folder", path=as_written(path))
     above = next(folder for folder in path.parents if os.path.lexists(folder))
     refused = errno.ENOTDIR if not above.is_dir() else errno.EACCES if not os.access(above, os.W_OK | os.X_OK) else 0
     if refused:
@@ -148,7 +140,7 @@ def check_new(into: Path | None, start: Path | None = None) -> None:
 def _unmade(path: Path, error: OSError) -> TaskDirError:
     """Returns the error of a folder that cannot be made."""
     return TaskDirError(
-        tr("cannot make the task directory {path}: {reason}", path=as_written(path), reason=reason_of(error))
+        "cannot make the task directory {path}: {reason}", path=as_written(path), reason=reason_of(error)
     )
 
 
@@ -159,9 +151,7 @@ def new_folder(
     the same folder. start: working directory that into and tasks/ are in; None: the current one. mark: end of a name
     that is chosen here, for one that other machines must not choose in the same second."""
     if into and is_url(str(into)):
-        raise TaskDirError(
-            tr("{into}: only what trains is copied to a store; name a folder of this machine", into=into)
-        )
+        raise TaskDirError("{into}: only what trains is copied to a store; name a folder of this machine", into=into)
     into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = _NOT_IN_NAMES.sub("-", env_id)
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}{mark}"
@@ -175,7 +165,7 @@ def new_folder(
             raise _unmade(path, error) from error
         return path
     check_new(into, start)
-    raise TaskDirError(tr("no free name like {name} in {path}", name=name, path=as_written(root)))
+    raise TaskDirError("no free name like {name} in {path}", name=name, path=as_written(root))
 
 
 _held: "weakref.WeakSet[IO[str]]" = weakref.WeakSet()

@@ -60,12 +60,10 @@ def _refuse_unpicklable(config: RunConfig) -> None:
         except Exception as error:  # what it refers to may raise anything
             cause = " ".join(f"{type(error).__name__}: {error}".split())
             raise JoystickError(
-                tr(
-                    "{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside "
-                    "of it, or put it into a module and name it as module:name",
-                    name=name,
-                    cause=cause,
-                )
+                "{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside "
+                "of it, or put it into a module and name it as module:name",
+                name=name,
+                cause=cause,
             ) from error
 
 

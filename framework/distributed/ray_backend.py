@@ -181,7 +181,7 @@ class RayBackend:
             yield from self._receive(workers=False)
         self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
         if len(self.learners) > 1 and len(set(self._get([learner.digest.remote() for learner in self.learners]))) > 1:
-            raise JoystickError(tr("the learners no longer have the same weights; this is a defect of the algorithm"))
+            raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
 
     def _learn(self, now: Now) -> None:
         """Hands what is owed to the learners; with run_ahead, one chunk is queued at them while they learn."""
@@ -302,9 +302,7 @@ class RayBackend:
         except self.ray.exceptions.RayError as error:
             cause = ray_errors.raised(self.ray.exceptions, error)
             if len(self.learners) > 1 and _of_meeting(cause):
-                raise Lost(
-                    tr("the learners have lost one another ({reason})", reason=ray_errors.reason(error))
-                ) from None
+                raise Lost("the learners have lost one another ({reason})", reason=ray_errors.reason(error)) from None
             if isinstance(cause, JoystickError):
                 raise cause from None
             raise JoystickError(ray_errors.reason(error)) from error

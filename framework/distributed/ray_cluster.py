@@ -80,20 +80,18 @@ def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
         version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     except Exception as error:  # an incompatible package raises anything: AttributeError, TypeError
         if isinstance(error, ImportError) and error.name == "ray":
-            raise RayError(tr("Ray is not installed: pip install ray; {way_out}", way_out=way_out)) from None
+            raise RayError("Ray is not installed: pip install ray; {way_out}", way_out=way_out) from None
         cause = " ".join(f"{type(error).__name__}: {error}".split())[: ray_errors.LONGEST_REASON]
         raise RayError(
-            tr("Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}", cause=cause, way_out=way_out)
+            "Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}", cause=cause, way_out=way_out
         ) from None
     if version < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise RayError(
-            tr(
-                'Ray {version} is too old: pip install "ray>={oldest}"; {way_out}',
-                version=ray.__version__,
-                oldest=oldest,
-                way_out=way_out,
-            )
+            'Ray {version} is too old: pip install "ray>={oldest}"; {way_out}',
+            version=ray.__version__,
+            oldest=oldest,
+            way_out=way_out,
         )
     return ray
 
@@ -188,14 +186,12 @@ def _must_listen(address: str, words: Words) -> None:
                 raise OSError(tr("the service there is not Ray"))
     except (OSError, UnicodeError, OverflowError) as error:
         raise RayUnavailable(
-            tr(
-                "{setting}: nothing answers at {place} ({error}). `ray start --head` on the first "
-                "machine prints the address; {way_out}",
-                setting=words.address,
-                place=address,
-                error=error,
-                way_out=words.way_out,
-            )
+            "{setting}: nothing answers at {place} ({error}). `ray start --head` on the first "
+            "machine prints the address; {way_out}",
+            setting=words.address,
+            place=address,
+            error=error,
+            way_out=words.way_out,
         ) from None
 
 
@@ -216,7 +212,7 @@ def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **sett
                 signal.signal(number, handler)
     if interrupted is not None:
         signal.raise_signal(signal.SIGTERM)  # now for our own handler
-        raise Stopped(tr("stopped before Ray had started")) from interrupted
+        raise Stopped("stopped before Ray had started") from interrupted
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -275,13 +271,11 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
             if need
         ]
         raise RayUnavailable(
-            tr(
-                "Ray has {has:g} {kind}s and this run asks for {demand:g}: {parts}; choose fewer of "
-                "them, or a smaller {smaller}",
-                has=has,
-                kind=kind,
-                demand=demand,
-                parts=tr(" and ").join(parts),
-                smaller=SMALLER[kind],
-            )
+            "Ray has {has:g} {kind}s and this run asks for {demand:g}: {parts}; choose fewer of "
+            "them, or a smaller {smaller}",
+            has=has,
+            kind=kind,
+            demand=demand,
+            parts=tr(" and ").join(parts),
+            smaller=SMALLER[kind],
         )

@@ -71,7 +71,7 @@ def ended_part() -> str | None:
 def must_run() -> None:
     """Raises Lost if a process of our own Ray has ended: some seconds later Ray would end this process, too."""
     if (name := ended_part()) is not None:
-        raise Lost(tr("Ray's own process {name} has ended: killed, out of memory, or crashed", name=name))
+        raise Lost("Ray's own process {name} has ended: killed, out of memory, or crashed", name=name)
 
 
 def raised(kinds: Any, error: Exception) -> Any:
@@ -79,10 +79,10 @@ def raised(kinds: Any, error: Exception) -> Any:
     was lost with another process or with a node."""
     cause = getattr(error, "cause", error)
     if isinstance(cause, kinds.RayActorError):
-        raise Lost(tr("{who} died ({reason})", who=who_died(cause), reason=reason(cause))) from None
+        raise Lost("{who} died ({reason})", who=who_died(cause), reason=reason(cause)) from None
     # RayError itself stands for an error that cannot be pickled
     if isinstance(cause, kinds.RayError) and type(cause) is not kinds.RayError:
-        raise Lost(tr("what a process has made is lost ({kind})", kind=type(cause).__name__)) from None
+        raise Lost("what a process has made is lost ({kind})", kind=type(cause).__name__) from None
     return cause
 
 
@@ -94,14 +94,12 @@ def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
         while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
             must_run()
             if stopping():
-                raise Stopped(tr("stopped before {who} had started", who=who))
+                raise Stopped("stopped before {who} had started", who=who)
             if time.monotonic() > until:
                 raise RayUnavailable(
-                    tr(
-                        "{who} has not started after {seconds:g} s: does the cluster have room for it?",
-                        who=who,
-                        seconds=START_SECONDS,
-                    )
+                    "{who} has not started after {seconds:g} s: does the cluster have room for it?",
+                    who=who,
+                    seconds=START_SECONDS,
                 )
     try:
         return ray.get(refs)

@@ -193,7 +193,7 @@ class WorkerPool:
                 )  # for the log: only Ray has it
                 raise cause from None
             raise JoystickError(
-                tr("worker {number}: {reason}", number=worker.number, reason=ray_errors.reason(error))
+                "worker {number}: {reason}", number=worker.number, reason=ray_errors.reason(error)
             ) from error
         worker.deaths += 1
         why, silent = ray_errors.reason(error), time.monotonic() - worker.heard
@@ -201,12 +201,10 @@ class WorkerPool:
             why = tr("its environment has not answered for {silent:.0f} s", silent=silent)
         if worker.deaths > MOST_DEATHS:
             raise JoystickError(
-                tr(
-                    "worker {number} died {deaths} times, the last time because {why}",
-                    number=worker.number,
-                    deaths=worker.deaths,
-                    why=why,
-                )
+                "worker {number} died {deaths} times, the last time because {why}",
+                number=worker.number,
+                deaths=worker.deaths,
+                why=why,
             )
         pause = FIRST_PAUSE * 2 ** (worker.deaths - 1)
         self.say(

@@ -65,7 +65,7 @@ def compare(
 def _difference(values: Array, reference: Array) -> float:
     """Returns the largest difference of outputs; NaN and infinities are equal to themselves."""
     if (np.isfinite(reference) & ~np.isfinite(values)).any():
-        raise JoystickError(tr("the file was not written: an output of it is not finite where the agent's is"))
+        raise JoystickError("the file was not written: an output of it is not finite where the agent's is")
     same = (values == reference) | (np.isnan(values) & np.isnan(reference))
     with np.errstate(invalid="ignore"):
         difference = np.abs(values.astype(np.float64) - reference)

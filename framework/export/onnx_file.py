@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from config.tell.language import tr
 from framework.errors import JoystickError
 from framework.export.policy import Arrays, FileModule
 
@@ -25,11 +24,9 @@ def check_packages() -> None:
         import onnxscript  # noqa: F401
     except ImportError as error:
         raise JoystickError(
-            tr(
-                "export --to onnx needs the package {package}, which is not installed: {install}",
-                package=error.name,
-                install=INSTALL,
-            )
+            "export --to onnx needs the package {package}, which is not installed: {install}",
+            package=error.name,
+            install=INSTALL,
         ) from None
 
 
@@ -47,7 +44,7 @@ def content(module: FileModule, example: Arrays, facts: Mapping[str, str]) -> by
     except Exception as error:  # a layer of the user's own may do what cannot be traced
         first = str(error).strip().partition("\n")[0]
         raise JoystickError(
-            tr("the policy cannot be written as ONNX: {kind}: {error}", kind=type(error).__name__, error=first)
+            "the policy cannot be written as ONNX: {kind}: {error}", kind=type(error).__name__, error=first
         ) from error
     assert program is not None
     for key, value in facts.items():

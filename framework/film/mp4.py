@@ -29,14 +29,12 @@ def check_package() -> None:
         imageio_ffmpeg.get_ffmpeg_exe()
     except ImportError:
         raise JoystickError(
-            tr("mp4 needs the package imageio-ffmpeg, which is not installed: {install}", install=INSTALL)
+            "mp4 needs the package imageio-ffmpeg, which is not installed: {install}", install=INSTALL
         ) from None
     except RuntimeError:
         raise JoystickError(
-            tr(
-                "mp4 needs ffmpeg, which imageio-ffmpeg does not bring for this system; install ffmpeg, or {install}",
-                install=INSTALL,
-            )
+            "mp4 needs ffmpeg, which imageio-ffmpeg does not bring for this system; install ffmpeg, or {install}",
+            install=INSTALL,
         ) from None
 
 

@@ -152,7 +152,7 @@ class Functions(Processes):
 
     def __init__(self, function: Function, at_once: int) -> None:
         if "fork" not in multiprocessing.get_all_start_methods():
-            raise JoystickError(tr("a function can be tried only where processes can be forked; use a file instead"))
+            raise JoystickError("a function can be tried only where processes can be forked; use a file instead")
         super().__init__(at_once)
         self.function = function
         self._pipes: dict[str, Connection] = {}

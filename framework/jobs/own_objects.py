@@ -11,7 +11,6 @@ import cloudpickle
 
 from config.own import objects as own
 from config.program import ROOT
-from config.tell.language import tr
 from framework.errors import JoystickError
 
 RECEIVE = f"""\
@@ -30,13 +29,11 @@ def packed(objects: Mapping[str, Any]) -> bytes:
     except Exception as error:  # an object may raise anything while it is packed
         names = ", ".join(objects)
         raise JoystickError(
-            tr(
-                "{names} cannot be sent to the process of a run: {kind}: {error}; define it without open files, locks "
-                "or runs, or in a module",
-                names=names,
-                kind=type(error).__name__,
-                error=error,
-            )
+            "{names} cannot be sent to the process of a run: {kind}: {error}; define it without open files, locks "
+            "or runs, or in a module",
+            names=names,
+            kind=type(error).__name__,
+            error=error,
         ) from error
 
 

@@ -40,7 +40,7 @@ class TrainedGroup:
         seeds = group_facts(place).seeds if place else None
         if place is None or seeds is None:
             raise JoystickError(
-                tr("{folder!r} is not a group of seeds; joystick.train makes one", folder=os.fspath(folder))
+                "{folder!r} is not a group of seeds; joystick.train makes one", folder=os.fspath(folder)
             )
         self.folder: Path = place
         """Folder of the group, with a task directory for each run."""
@@ -62,14 +62,14 @@ class TrainedGroup:
         """Task directory of the run with the best evaluation, for joystick.load and joystick.Run.resume."""
         rows = [row for row in self._results() if row.best is not None]
         if not rows:
-            raise JoystickError(tr("no run of {folder} has an evaluation yet", folder=as_written(self.folder)))
+            raise JoystickError("no run of {folder} has an evaluation yet", folder=as_written(self.folder))
         return self.folder / max(rows, key=lambda row: row.best or 0.0).folder
 
     def plot(self) -> cell.Picture:
         """Draws the runs, and their mean with its interval."""
         lines, quantity, over = self._curves()
         if not lines:
-            raise JoystickError(tr("no run of {folder} has a curve yet", folder=as_written(self.folder)))
+            raise JoystickError("no run of {folder} has a curve yet", folder=as_written(self.folder))
         seeds = [seed for seed, run in zip(self.seeds, self.runs, strict=True) if run.name in lines]
         several = list(lines.values())
         return cell.Picture(
@@ -261,11 +261,9 @@ def _checked(group: TrainedGroup, work: Group) -> TrainedGroup:
     failed = {stage.label: turn.end.complaint for stage in work.runs if (turn := work.turns[stage]).status and turn.end}
     if len(failed) == len(group.seeds):
         raise JoystickError(
-            tr(
-                "all runs of {folder} have failed: {complaint}",
-                folder=as_written(group.folder),
-                complaint=next(iter(failed.values())),
-            )
+            "all runs of {folder} have failed: {complaint}",
+            folder=as_written(group.folder),
+            complaint=next(iter(failed.values())),
         )
     for name, complaint in failed.items():
         warning = tr("warning: {name} failed and is left out: {complaint}", name=name, complaint=complaint)

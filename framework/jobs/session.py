@@ -93,13 +93,11 @@ def room(plan: RunPlan, checks: Sequence[Checked], place: Path) -> str:
     )
     if needed > free:
         raise JoystickError(
-            tr(
-                "{text}, and {path} has {free:,.0f} MiB free; try fewer samples, a smaller "
-                "buffer_size, or general_cfg.keep_checkpoints=1",
-                text=text,
-                path=as_written(place),
-                free=free / 2**20,
-            )
+            "{text}, and {path} has {free:,.0f} MiB free; try fewer samples, a smaller "
+            "buffer_size, or general_cfg.keep_checkpoints=1",
+            text=text,
+            path=as_written(place),
+            free=free / 2**20,
         )
     return text
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from config.program import MAIN
 from config.read.paths import as_written
 from config.read.task_files import TaskFiles
-from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
@@ -85,9 +84,7 @@ class Stage:
         """Raises TaskDirError if a link would lead what is deleted out of the folder of the trials."""
         for folder in (self.task, *self.task.parents):
             if folder.is_symlink():
-                raise TaskDirError(
-                    tr("{path} is a link; a tuning holds files and folders only", path=as_written(folder))
-                )
+                raise TaskDirError("{path} is a link; a tuning holds files and folders only", path=as_written(folder))
             if folder == self.file.parent:
                 return
 

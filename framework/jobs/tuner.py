@@ -138,13 +138,11 @@ class Tuner(Job):
             write_whole(path, data)
         elif not _same_settings(read_regular(path, MAX_BYTES), data, path.name):
             raise JoystickError(
-                tr(
-                    "{path} has other settings than {config} gives trial {name} now: one of "
-                    "them, or the program, has changed; start a new tuning",
-                    path=as_written(path),
-                    config=as_written(self.files.config),
-                    name=trial.name,
-                )
+                "{path} has other settings than {config} gives trial {name} now: one of "
+                "them, or the program, has changed; start a new tuning",
+                path=as_written(path),
+                config=as_written(self.files.config),
+                name=trial.name,
             )
 
     def file(self, trial: Trial) -> Path:
@@ -417,12 +415,10 @@ def _failures(file: Path) -> dict[str, Any]:
     ):
         return failed
     raise TaskDirError(
-        tr(
-            "{path}: failed: got {failed}; expected status and reason of each trial that has "
-            "failed, by its name; without the entry all of them are trained",
-            path=as_written(file),
-            failed=shown(failed),
-        )
+        "{path}: failed: got {failed}; expected status and reason of each trial that has "
+        "failed, by its name; without the entry all of them are trained",
+        path=as_written(file),
+        failed=shown(failed),
     )
 
 

@@ -190,19 +190,17 @@ class Answers:
             notes = Notes.model_validate({"tags": tags, "note": note})
         except ValidationError:
             raise JoystickError(
-                tr(
-                    "at most {tags} tags of at most {letters} characters, without commas, and a note of at most "
-                    "{length:,} characters",
-                    tags=MOST_TAGS,
-                    letters=LONGEST_TAG,
-                    length=LONGEST_NOTE,
-                )
+                "at most {tags} tags of at most {letters} characters, without commas, and a note of at most "
+                "{length:,} characters",
+                tags=MOST_TAGS,
+                letters=LONGEST_TAG,
+                length=LONGEST_NOTE,
             ) from None
         with self._lock:
             try:
                 notes.write(self._folder(key))
             except OSError as error:
-                raise JoystickError(tr("it could not be written: {reason}", reason=reason_of(error))) from None
+                raise JoystickError("it could not be written: {reason}", reason=reason_of(error)) from None
         return {"tags": notes.tags, "note": notes.note}
 
     def stop(self, key: str) -> Answer:
@@ -219,11 +217,11 @@ class Answers:
         from framework.pages import compare_page
 
         if not 0 < len(keys) <= MOST_COMPARED:
-            raise JoystickError(tr("a comparison has up to {most} runs", most=MOST_COMPARED))
+            raise JoystickError("a comparison has up to {most} runs", most=MOST_COMPARED)
         with self._lock:
             runs = [self._rows[key][0] for key in keys if isinstance(key, str) and key in self._rows]
         if not runs:
-            raise JoystickError(tr("these runs are not there any more"))
+            raise JoystickError("these runs are not there any more")
         result = compared([str(run.folder) for run in runs], None, self.overview.root)
         where = tr("{count} runs in {folder}", count=len(runs), folder=self.folder)
         about = f"{where}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
@@ -234,7 +232,7 @@ class Answers:
         """Returns the folder of a run or a group. Raises JoystickError if there is none, or no longer one."""
         folder = self._rows[key][0].folder if key in self._rows else self._groups().get(key)
         if folder is None or folder.is_symlink() or not folder.is_dir():
-            raise JoystickError(tr("this run is not there any more"))
+            raise JoystickError("this run is not there any more")
         if folder.resolve() != folder:
-            raise JoystickError(tr("its folder is behind a link now"))
+            raise JoystickError("its folder is behind a link now")
         return folder

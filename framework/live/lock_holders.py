@@ -12,7 +12,6 @@ from typing import Protocol
 
 from config.machine import PROC
 from config.system.name import user
-from config.tell.language import tr
 from framework.errors import JoystickError
 
 _WRITABLE = os.O_RDWR | os.O_WRONLY
@@ -44,7 +43,7 @@ def processes() -> Processes:
         return ByProc()
     if user() is not None and shutil.which("lsof") and shutil.which("ps"):
         return ByLsof()
-    raise JoystickError(tr("this system does not tell which process it is; press Ctrl-C in its terminal"))
+    raise JoystickError("this system does not tell which process it is; press Ctrl-C in its terminal")
 
 
 class ByProc:

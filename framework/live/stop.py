@@ -37,24 +37,21 @@ class Stops:
         try:
             return self._stop(folder)
         except ProcessLookupError as error:  # between two looks at it
-            raise JoystickError(tr("it has just ended")) from error
+            raise JoystickError("it has just ended") from error
 
     def _stop(self, folder: Path) -> str:
         system = processes()
         lock = lock_of(folder)
         if lock is None:
-            raise JoystickError(tr("it does not run any more"))
+            raise JoystickError("it does not run any more")
         pid = _holder(system, lock)
         holder = pid, system.started(pid)
         if holder in self._asked:
             raise JoystickError(
-                tr(
-                    "process {pid} was asked before, and saves; to end it at once, press Ctrl-C in its terminal",
-                    pid=pid,
-                )
+                "process {pid} was asked before, and saves; to end it at once, press Ctrl-C in its terminal", pid=pid
             )
         if not system.interrupt(pid, lambda: pid in system.holders(lock) and system.started(pid) == holder[1]):
-            raise JoystickError(tr("it has just ended"))
+            raise JoystickError("it has just ended")
         self._asked.add(holder)
         return tr("process {pid} was asked to stop, as by Ctrl-C: it saves, and can be resumed", pid=pid)
 
@@ -65,9 +62,7 @@ def _holder(system: Processes, lock: Path) -> int:
     tops = [pid for pid in holders if system.parent(pid) not in holders]  # a program may have inherited the file
     if len(tops) != 1:
         raise JoystickError(
-            tr(
-                "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "
-                "another user: stop it there"
-            )
+            "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "
+            "another user: stop it there"
         )
     return tops[0]

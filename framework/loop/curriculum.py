@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from config.model.curriculum import Curriculum
 from config.model.fields import whole
-from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.errors import CheckpointError, JoystickError
 from framework.loop.iteration import Result, measured
@@ -19,12 +18,10 @@ class Phases:
         self.now: float = whole(cfg.first) if cfg else 0
         if cfg and cfg.phases and metrics is not None and cfg.metric not in metrics:
             raise JoystickError(
-                tr(
-                    "general_cfg.curriculum.metric: a result has no {metric!r}{nearest}; known: {metrics}",
-                    metric=cfg.metric,
-                    nearest=did_you_mean(cfg.metric, metrics),
-                    metrics=", ".join(metrics),
-                )
+                "general_cfg.curriculum.metric: a result has no {metric!r}{nearest}; known: {metrics}",
+                metric=cfg.metric,
+                nearest=did_you_mean(cfg.metric, metrics),
+                metrics=", ".join(metrics),
             )
 
     @property
@@ -53,15 +50,13 @@ class Phases:
         """Moves to a phase that the program chooses. Returns True if it is another one."""
         if self.cfg is None:
             raise JoystickError(
-                tr(
-                    "set_phase: this run has no curriculum; give general_cfg.curriculum: {method: "
-                    "set_phase}, the method of the environment"
-                )
+                "set_phase: this run has no curriculum; give general_cfg.curriculum: {method: "
+                "set_phase}, the method of the environment"
             )
         if self.cfg.phases:
-            raise JoystickError(tr("set_phase: general_cfg.curriculum.phases decides on the phase; leave the list out"))
+            raise JoystickError("set_phase: general_cfg.curriculum.phases decides on the phase; leave the list out")
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-            raise JoystickError(tr("set_phase({value!r}): a phase is a finite number", value=value))
+            raise JoystickError("set_phase({value!r}): a phase is a finite number", value=value)
         before, self.now = self.now, whole(value)
         return self.now != before
 
@@ -71,9 +66,6 @@ class Phases:
             return
         if self.cfg.phases and value not in [phase.value for phase in self.cfg.phases]:
             raise CheckpointError(
-                tr(
-                    "the checkpoint is in phase {value:g}, which general_cfg.curriculum.phases does not list",
-                    value=value,
-                )
+                "the checkpoint is in phase {value:g}, which general_cfg.curriculum.phases does not list", value=value
             )
         self.now = value

@@ -156,13 +156,11 @@ def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:
         for at, value in enumerate(values, start=first_update + 1):
             if not math.isfinite(value):
                 raise NumericsError(
-                    tr(
-                        "{name} became {value} at update {at}; a smaller learning rate (algo_cfg.lr), "
-                        "scaled rewards or algo_cfg.max_grad_norm may help",
-                        name=name,
-                        value=value,
-                        at=at,
-                    )
+                    "{name} became {value} at update {at}; a smaller learning rate (algo_cfg.lr), "
+                    "scaled rewards or algo_cfg.max_grad_norm may help",
+                    name=name,
+                    value=value,
+                    at=at,
                 )
 
 

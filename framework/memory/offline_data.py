@@ -11,7 +11,6 @@ from gymnasium.spaces import Space
 
 from config.model.composite import Composite, obeys
 from config.model.memory_spec import DataSpec
-from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
@@ -80,13 +79,11 @@ class OfflineData:
         if (broken := np.flatnonzero((numbers != np.round(numbers)).any(axis=1))).size:
             step = int(broken[0])
             raise JoystickError(
-                tr(
-                    "algo_cfg.data: action {action} of {where} has a part that is not a whole number; the environment "
-                    "has {space}",
-                    action=piece["action"][step].tolist(),
-                    where=self.data.summary.where(steps + step),
-                    space=space,
-                )
+                "algo_cfg.data: action {action} of {where} has a part that is not a whole number; the environment "
+                "has {space}",
+                action=piece["action"][step].tolist(),
+                where=self.data.summary.where(steps + step),
+                space=space,
             )
 
     def _check_legal(self, piece: Columns, steps: int) -> None:
@@ -100,11 +97,9 @@ class OfflineData:
             step = int(illegal[0])
             where, action = self.data.summary.where(steps + step), piece["action"][step]
             raise JoystickError(
-                tr(
-                    "algo_cfg.data: action {action} of {where} is not legal by its own action_mask",
-                    action=action,
-                    where=where,
-                )
+                "algo_cfg.data: action {action} of {where} is not legal by its own action_mask",
+                action=action,
+                where=where,
             )
 
     def _typed(self, name: str, column: np.ndarray) -> np.ndarray:
@@ -144,7 +139,7 @@ def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masked: bool = 
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     if data_spec.rewards and not data.summary.reward_given:
         raise JoystickError(
-            tr("algo_cfg.data: it has no rewards, which this algorithm learns from; BC learns from actions alone")
+            "algo_cfg.data: it has no rewards, which this algorithm learns from; BC learns from actions alone"
         )
     chosen, held_out = _chosen(data_spec, data.summary, seed)
     returns = learned_returns(data.summary, chosen) if data_spec.returns else None
@@ -201,12 +196,10 @@ def check_same(then: str, now: str) -> None:
     """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not the data of now."""
     if then != now:
         raise JoystickError(
-            tr(
-                "algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then} then, {now} "
-                "now); a resume needs the same data",
-                then=then[:12],
-                now=now[:12],
-            )
+            "algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then} then, {now} "
+            "now); a resume needs the same data",
+            then=then[:12],
+            now=now[:12],
         )
 
 
@@ -223,11 +216,9 @@ def _chosen(spec: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | N
         count = max(1, round(spec.held_out * len(drawn)))
         if count >= len(drawn):
             raise JoystickError(
-                tr(
-                    "algo_cfg.data_held_out: {share:g} of {episodes} leaves none to learn from",
-                    share=spec.held_out,
-                    episodes=counted(len(drawn), "episode"),
-                )
+                "algo_cfg.data_held_out: {share:g} of {episodes} leaves none to learn from",
+                share=spec.held_out,
+                episodes=counted(len(drawn), "episode"),
             )
         drawn, aside = drawn[count:], drawn[:count]
         held_out[aside] = True

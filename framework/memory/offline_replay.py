@@ -51,11 +51,9 @@ class OfflineReplay(Memory):
         self._owe(ENDLESS if spec.data.updates < 0 else spec.data.updates)
         if count < spec.sequence:
             raise JoystickError(
-                tr(
-                    "algo_cfg.data: has {transitions}, and a sequence {sequence} steps",
-                    transitions=counted(count, "transition"),
-                    sequence=spec.sequence,
-                )
+                "algo_cfg.data: has {transitions}, and a sequence {sequence} steps",
+                transitions=counted(count, "transition"),
+                sequence=spec.sequence,
             )
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)

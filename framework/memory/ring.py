@@ -8,7 +8,6 @@ import torch
 
 from algos.base import Array
 from config.model.memory_spec import RewardClip
-from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.errors import JoystickError
 from framework.memory.frames import NUMBER, Frames
@@ -53,10 +52,8 @@ class Rings:
 
     def _too_large(self) -> JoystickError:
         return JoystickError(
-            tr(
-                "a memory of {count} transitions is more than this machine has; choose a smaller algo_cfg.buffer_size",
-                count=self.capacity,
-            )
+            "a memory of {count} transitions is more than this machine has; choose a smaller algo_cfg.buffer_size",
+            count=self.capacity,
         )
 
     def make_room(self, rows: int) -> None:

@@ -140,19 +140,13 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
     for the run."""
     if unknown := [name for name in functions if name not in EVENTS]:
         raise JoystickError(
-            tr(
-                "callbacks: there is no event {event!r}{hint}",
-                event=unknown[0],
-                hint=_events_like(unknown[0]),
-            )
+            "callbacks: there is no event {event!r}{hint}", event=unknown[0], hint=_events_like(unknown[0])
         )
     if wrong := [name for name, function in functions.items() if not callable(function)]:
         raise JoystickError(
-            tr(
-                "callbacks: {event} is {value!r}; a function of one dict is needed",
-                event=wrong[0],
-                value=functions[wrong[0]],
-            )
+            "callbacks: {event} is {value!r}; a function of one dict is needed",
+            event=wrong[0],
+            value=functions[wrong[0]],
         )
 
     def method(function: Callable[[dict[str, Any]], Any]) -> Callable[..., None]:
@@ -290,31 +284,25 @@ class CallbackRecorder(Recorder):
             if name not in cls.METRICS:
                 near = did_you_mean(str(name), cls.METRICS)
                 raise CallbackError(
-                    tr(
-                        "{callbacks}: episode.metrics has {name!r}, which METRICS does not name{near}",
-                        callbacks=cls.__name__,
-                        name=name,
-                        near=near,
-                    )
+                    "{callbacks}: episode.metrics has {name!r}, which METRICS does not name{near}",
+                    callbacks=cls.__name__,
+                    name=name,
+                    near=near,
                 )
             if not np.isscalar(value) or isinstance(value, str | bytes | complex):
                 raise CallbackError(
-                    tr(
-                        "{callbacks}: episode.metrics[{name!r}] is {value!r}; a number is needed",
-                        callbacks=cls.__name__,
-                        name=name,
-                        value=value,
-                    )
+                    "{callbacks}: episode.metrics[{name!r}] is {value!r}; a number is needed",
+                    callbacks=cls.__name__,
+                    name=name,
+                    value=value,
                 )
             if not np.isfinite(value):
                 raise CallbackError(
-                    tr(
-                        "{callbacks}: episode.metrics[{name!r}] is {value}; a finite number is needed, or "
-                        "none: an episode may leave a name out",
-                        callbacks=cls.__name__,
-                        name=name,
-                        value=value,
-                    )
+                    "{callbacks}: episode.metrics[{name!r}] is {value}; a finite number is needed, or "
+                    "none: an episode may leave a name out",
+                    callbacks=cls.__name__,
+                    name=name,
+                    value=value,
                 )
         return {name: float(value) for name, value in metrics.items()}
 

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 from algos.base import Tree
 from config.read.opening import read_regular, regular
-from config.tell.language import tr
 from framework.errors import JoystickError
 from framework.record.loggers import Logger
 
@@ -42,7 +41,7 @@ def package(name: str, install: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise JoystickError(
-            tr("{name} needs a package that is not installed here: {install}", name=name, install=install)
+            "{name} needs a package that is not installed here: {install}", name=name, install=install
         ) from error
 
 

@@ -158,13 +158,11 @@ class Experiment:
         """Raises JoystickError in a forked child."""
         if not self.is_own:
             raise JoystickError(
-                tr(
-                    "process {child} is forked from process {process}, which trains {path}, and "
-                    "cannot use its run; Run.branch continues from a checkpoint of it in a new folder",
-                    child=os.getpid(),
-                    process=self.process,
-                    path=as_written(self.task.path),
-                )
+                "process {child} is forked from process {process}, which trains {path}, and "
+                "cannot use its run; Run.branch continues from a checkpoint of it in a new folder",
+                child=os.getpid(),
+                process=self.process,
+                path=as_written(self.task.path),
             )
 
     def _open(self) -> None:
@@ -286,7 +284,7 @@ class Experiment:
                 if name in ("phase", *columns[:at]):
                     where = f"{self.config.general.algo_name}: METRICS"
                     raise JoystickError(
-                        tr("{where} gives a column {name!r}, and there is one of this name", where=where, name=name)
+                        "{where} gives a column {name!r}, and there is one of this name", where=where, name=name
                     )
         for names, rows, where in (
             (numbers, standard, f"{self.spec.id}: metrics"),
@@ -299,7 +297,7 @@ class Experiment:
     def sampler(self) -> Sampler:
         """The collector of Run.sample, with an environment of its own."""
         if self.env.joint is not None:
-            raise JoystickError(tr("sample is for a run of one agent; train() trains several policies"))
+            raise JoystickError("sample is for a run of one agent; train() trains several policies")
         env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))
         return Sampler(self.config, env, self.trainer.agent)
 
@@ -368,7 +366,7 @@ class Experiment:
                 raise
             except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
                 raise CheckpointError(
-                    tr("{path} does not fit this run: {error}", path=as_written(saved.path), error=error)
+                    "{path} does not fit this run: {error}", path=as_written(saved.path), error=error
                 ) from error
             if not self.start.branch:
                 self.store.continue_from(saved)

@@ -36,9 +36,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     place = config.where.get("general_cfg.start_from", "default")
     try:
         if config.policies:
-            raise JoystickError(
-                tr("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
-            )
+            raise JoystickError("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
         theirs, saved = _state(config, name, "")
     except (tasks.TaskError, JoystickError) as error:
         raise ConfigError(f"{place}: general_cfg.start_from: {error}") from error
@@ -141,11 +139,7 @@ def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
     if not isinstance(policies, Mapping):
         if policy:
             raise JoystickError(
-                tr(
-                    "{path} has a single policy without a name; leave out :{policy}",
-                    path=as_written(folder),
-                    policy=policy,
-                )
+                "{path} has a single policy without a name; leave out :{policy}", path=as_written(folder), policy=policy
             )
         return agent, str(as_written(saved.path))
     chosen = policy or (name if name in policies else "")
@@ -153,12 +147,10 @@ def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
         chosen = next(iter(policies))
     if chosen not in policies:
         raise JoystickError(
-            tr(
-                "{path} has the policies {policies}; write {task}:POLICY",
-                path=as_written(folder),
-                policies=", ".join(policies),
-                task=task,
-            )
+            "{path} has the policies {policies}; write {task}:POLICY",
+            path=as_written(folder),
+            policies=", ".join(policies),
+            task=task,
         )
     return policies[chosen], str(as_written(saved.path))
 
@@ -170,12 +162,10 @@ def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
         current = whole["agent"]["policies"].pop(name)
         if misfit := _misfit(current, state):
             raise JoystickError(
-                tr(
-                    "policies_cfg.{name}.load: {place} does not fit this policy: {misfit}",
-                    name=name,
-                    place=place,
-                    misfit=misfit,
-                )
+                "policies_cfg.{name}.load: {place} does not fit this policy: {misfit}",
+                name=name,
+                place=place,
+                misfit=misfit,
             )
         whole["agent"]["policies"][name] = {**state, **({"learn": current["learn"]} if "learn" in current else {})}
     try:
@@ -184,7 +174,7 @@ def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
         backend.set_weights(backend.agent.weights())
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
         names = ", ".join(f"policies_cfg.{name}.load" for name in states)
-        raise JoystickError(tr("{names}: the weights do not fit: {error}", names=names, error=error)) from error
+        raise JoystickError("{names}: the weights do not fit: {error}", names=names, error=error) from error
 
 
 def _misfit(ours: object, theirs: object, path: str = "") -> str:

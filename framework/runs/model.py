@@ -38,7 +38,7 @@ def opened(config: RunConfig) -> Iterator[Model]:
     as the online evaluation, so that the score is the same."""
     cfg, watch = config.general, Watch()
     if config.task is None:
-        raise TaskDirError(tr("mode test needs load_checkpoint: true and load_path: NAME"))
+        raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
     TaskDir(config.task).check()
     saved, note = _model(CheckpointStore(config.task / "models"), cfg.load_model_step)
     watchdog = Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch))
@@ -53,7 +53,7 @@ def opened(config: RunConfig) -> Iterator[Model]:
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
             raise CheckpointError(
-                tr("{path} does not fit this config: {error}", path=as_written(saved.path), error=error)
+                "{path} does not fit this config: {error}", path=as_written(saved.path), error=error
             ) from error
         yield Model(saved, note, agent, env, watch)
 

@@ -258,7 +258,7 @@ def film(
     open_env = build.open_drawing(build.drawing(config), watch)
     video, different = film_into(path, open_env, played, check, watch)
     if video.path is None:
-        raise JoystickError(tr("film: {error}", error=video.text))
+        raise JoystickError("film: {error}", error=video.text)
     if different:
         LOGGER.warning(different)
     return Film(video.path, video.text, evaluation.facts())

@@ -85,21 +85,17 @@ class TrainedPolicy(_Trained):
             encoded = self._env.encode(obs)
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise JoystickError(
-                tr("act: the observation does not fit {space}: {error}", space=space, error=error)
+                "act: the observation does not fit {space}: {error}", space=space, error=error
             ) from error
         if encoded.shape != space.shape and np.shape(obs) == space.shape:  # as an exported program gets it
             encoded = np.asarray(obs, space.dtype)
         if encoded.shape != space.shape:
             raise JoystickError(
-                tr(
-                    "act: the observation has shape {shape}; expected {expected}",
-                    shape=encoded.shape,
-                    expected=space.shape,
-                )
+                "act: the observation has shape {shape}; expected {expected}", shape=encoded.shape, expected=space.shape
             )
         check_finite(encoded, "act")
         if isinstance(space, Discrete | MultiDiscrete) and not (_whole(obs) and space.contains(encoded)):
-            raise JoystickError(tr("act: {obs} is no observation of {space}", obs=obs, space=space))
+            raise JoystickError("act: {obs} is no observation of {space}", obs=obs, space=space)
         return encoded
 
     def _decoded(self, action: Array) -> Any:
@@ -115,24 +111,18 @@ class AgentPolicy(TrainedPolicy):
     ) -> None:
         if name not in agents.slots:
             raise JoystickError(
-                tr(
-                    "there is no policy {name!r}{nearest}",
-                    name=name,
-                    nearest=did_you_mean(name, agents.slots),
-                )
+                "there is no policy {name!r}{nearest}", name=name, nearest=did_you_mean(name, agents.slots)
             )
         self._slots, self._layout = agents.slots[name], agents.layout
         if isinstance(self._slots, JointSlots):
-            raise JoystickError(tr("policy {name} controls its agents as one: load the run without policy=", name=name))
+            raise JoystickError("policy {name} controls its agents as one: load the run without policy=", name=name)
         self.member = self._slots.agents[0] if member is None else member
         if self.member not in self._slots.agents:
             raise JoystickError(
-                tr(
-                    "agent={member!r}: policy {name} has {agents}",
-                    member=member,
-                    name=name,
-                    agents=", ".join(self._slots.agents),
-                )
+                "agent={member!r}: policy {name} has {agents}",
+                member=member,
+                name=name,
+                agents=", ".join(self._slots.agents),
             )
         self._place = self._slots.agents.index(self.member)
         super().__init__(agents.agents[name], env, about)
@@ -182,7 +172,7 @@ class TrainedPolicies(_Trained):
             if name not in slots:
                 free = [slot for slot in self._env.slots_of(name) if slot not in slots.values()]
                 if not free:
-                    raise JoystickError(tr("agent {name!r}: more agents act than env_cfg.max_agents allows", name=name))
+                    raise JoystickError("agent {name!r}: more agents act than env_cfg.max_agents allows", name=name)
                 slots[name] = next((slot for slot in free if slot not in self._agents), free[0])
         return slots
 
@@ -202,7 +192,7 @@ def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array])
     for slot, mask in masks.items():
         number, place = env.joint.place(slot)
         if not env.joint.types[number].masked:
-            raise JoystickError(tr("agent {slot!r} had no action masks in training", slot=slot))
+            raise JoystickError("agent {slot!r} had no action masks in training", slot=slot)
         records[f"t{number}"]["mask"][:, place] = env.legal(mask, slot)
     return records
 
@@ -235,10 +225,10 @@ def load(
         }
         if not isinstance(loaded.agent, MultiPolicyAgent):
             if policy or agent:
-                raise JoystickError(tr("{task} has a single agent, and no policies to choose from", task=task))
+                raise JoystickError("{task} has a single agent, and no policies to choose from", task=task)
             return TrainedPolicy(loaded.agent, loaded.env, about)
         if policy is not None:
             return AgentPolicy(loaded.agent, loaded.env, policy, agent, about)
         if agent is not None:
-            raise JoystickError(tr("agent= needs policy=: the policy that controls it"))
+            raise JoystickError("agent= needs policy=: the policy that controls it")
         return TrainedPolicies(loaded.agent, loaded.env, about)

@@ -57,10 +57,8 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
         return replace(_new(config, spec), saved=saved, branch=True, changed=changed)
     if config.into is not None:
         raise TaskDirError(
-            tr(
-                "the run continues in {path}; leave out --into, or say which load_model_step to branch at",
-                path=as_written(config.task),
-            )
+            "the run continues in {path}; leave out --into, or say which load_model_step to branch at",
+            path=as_written(config.task),
         )
     task = TaskDir(config.task)
     task.open()

@@ -8,7 +8,6 @@ import numpy as np
 from algos.base import Progress, TrainableActor
 from config.model.memory_spec import RolloutSpec
 from config.read.loader import RunConfig
-from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.collect.collector import Collector
 from framework.collect.fragment import Accepted, Columns, Episode
@@ -71,10 +70,10 @@ class Sampler:
 def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterator[Chunk]:
     """Returns the windows of a sample. Raises JoystickError for something else."""
     if spec.data is not None:
-        raise JoystickError(tr("update learns from its sample alone, and this one from algo_cfg.data too: use train()"))
+        raise JoystickError("update learns from its sample alone, and this one from algo_cfg.data too: use train()")
     if not isinstance(sample, Batch) or "window" not in sample:
         raise JoystickError(
-            tr("update takes what run.sample(steps) has returned, not a {kind}", kind=type(sample).__name__)
+            "update takes what run.sample(steps) has returned, not a {kind}", kind=type(sample).__name__
         )
     columns = {name: np.asarray(value) for name, value in sample.window.items() if name not in ("row", "seed")}
     window = SlotRollout(spec, rows)

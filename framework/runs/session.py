@@ -328,10 +328,7 @@ class Run:
                 trainer.save()
             if trainer.points.unsaved:
                 raise JoystickError(
-                    tr(
-                        "checkpoint {update} could not be saved; logs/log.txt has the reason",
-                        update=trainer.count.update,
-                    )
+                    "checkpoint {update} could not be saved; logs/log.txt has the reason", update=trainer.count.update
                 )
             return experiment.store.folder / str(trainer.count.update)
 
@@ -358,11 +355,9 @@ class Run:
         path = Path(str(checkpoint))
         if path.name != str(checkpoint) and path.resolve().parent != self._experiment.store.folder.resolve():
             raise JoystickError(
-                tr(
-                    "{path} is not a checkpoint of {run}; Run.branch continues from another run",
-                    path=path,
-                    run=as_written(self.task),
-                )
+                "{path} is not a checkpoint of {run}; Run.branch continues from another run",
+                path=path,
+                run=as_written(self.task),
             )
         return path.name
 
@@ -382,7 +377,7 @@ class Run:
         if not isinstance(memory, RolloutSpec) or self.config.policies:
             name = self.config.algo_package.NAME
             raise JoystickError(
-                tr("update is for algorithms that learn from fresh steps; {name} learns by train()", name=name)
+                "update is for algorithms that learn from fresh steps; {name} learns by train()", name=name
             )
         progress = experiment.trainer.counter.progress()
         windows = sampling.chunks(memory, sample, self.config.env.n_envs, progress.fraction)
@@ -400,24 +395,20 @@ class Run:
         optimizer keep what they have."""
         experiment = self._rested()
         if not isinstance(weights, Mapping):
-            raise JoystickError(tr("set_weights: got {kind}; expected arrays by name", kind=type(weights).__name__))
+            raise JoystickError("set_weights: got {kind}; expected arrays by name", kind=type(weights).__name__)
         for name, array in weights.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
                 raise JoystickError(
-                    tr(
-                        "set_weights: {name} is {kind}; expected an array of numbers",
-                        name=name,
-                        kind=type(array).__name__,
-                    )
+                    "set_weights: {name} is {kind}; expected an array of numbers", name=name, kind=type(array).__name__
                 )
             if not np.isfinite(array).all():
-                raise JoystickError(tr("set_weights: {name} has a value that is not a finite number", name=name))
+                raise JoystickError("set_weights: {name} has a value that is not a finite number", name=name)
         try:
             experiment.trainer.agent.load_weights(dict(weights))  # a wrong shape fails here, before anything is sent
         except KeyError as error:
-            raise JoystickError(tr("set_weights: {error} is missing", error=error)) from error
+            raise JoystickError("set_weights: {error} is missing", error=error) from error
         except ValueError as error:
-            raise JoystickError(tr("set_weights: {error}", error=error)) from error
+            raise JoystickError("set_weights: {error}", error=error) from error
         with self._in_use():
             experiment.backend.set_weights(dict(weights))
 
@@ -426,10 +417,7 @@ class Run:
         the latest weights. Returns the results in this order."""
         if not callable(function):
             raise JoystickError(
-                tr(
-                    "foreach_worker: got {function!r:.80}; expected a function of an agent and a number",
-                    function=function,
-                )
+                "foreach_worker: got {function!r:.80}; expected a function of an agent and a number", function=function
             )
         experiment = self._rested()
         return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
@@ -554,7 +542,7 @@ class Run:
     def _check_open(self) -> None:
         """Raises JoystickError if the run is closed."""
         if self._closed:
-            raise JoystickError(tr("the run is closed; {call} continues it", call=self._continuation()))
+            raise JoystickError("the run is closed; {call} continues it", call=self._continuation())
 
     def _continuation(self) -> str:
         """Returns the call that continues this run once it is closed."""
@@ -571,7 +559,7 @@ class Run:
             )
         )
         if self._busy:
-            raise JoystickError(tr("{method} is not possible now: {busy}", method=method, busy=self._busy))
+            raise JoystickError("{method} is not possible now: {busy}", method=method, busy=self._busy)
 
     def _check_thread(self, refusal: str) -> None:
         """Raises JoystickError while another thread trains: only between two rounds is the state whole."""
@@ -589,7 +577,7 @@ class Run:
         self._check_open()
         if self._broken:
             raise JoystickError(
-                tr("an error has broken off a round ({broken}); restore a checkpoint, or close", broken=self._broken)
+                "an error has broken off a round ({broken}); restore a checkpoint, or close", broken=self._broken
             )
         self._experiment.set_up_process()
         try:
@@ -627,7 +615,7 @@ def _interrupts(run: Run) -> Iterator[None]:
 def _check_count(call: str, count: int | None) -> None:
     """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-        raise JoystickError(tr("{call}({count!r}): expected a whole number, at least 1", call=call, count=count))
+        raise JoystickError("{call}({count!r}): expected a whole number, at least 1", call=call, count=count)
 
 
 _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()

@@ -3,7 +3,6 @@
 import re
 from typing import NamedTuple
 
-from config.tell.language import tr
 from framework.errors import JoystickError
 
 HUBS = {"hf": "Hugging Face", "ms": "ModelScope"}
@@ -33,6 +32,6 @@ def parse(text: str) -> Address:
     match = _ADDRESS.fullmatch(text)
     if match is None or ".." in text:
         raise JoystickError(
-            tr("{text!r} is no address of a repository; write hf://user/name, or ms://user/name", text=text)
+            "{text!r} is no address of a repository; write hf://user/name, or ms://user/name", text=text
         )
     return Address(*match.groups())

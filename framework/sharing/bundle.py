@@ -45,7 +45,7 @@ def chosen(run: Path, model: str | int) -> Saved:
         model = "latest"
     if model == "latest":
         if not (numbers := store.numbers()):
-            raise CheckpointError(tr("no checkpoint in {path}", path=as_written(store.folder)))
+            raise CheckpointError("no checkpoint in {path}", path=as_written(store.folder))
         model = numbers[-1]
     return store.read(model, with_journal=False)
 
@@ -86,15 +86,13 @@ def wanted(listing: Mapping[str, int], where: object) -> list[str]:
     bytes."""
     paths = [path for path in listing if is_known(path)]
     if CHECKSUMS not in paths:
-        raise JoystickError(tr("{where} has no {name}: it was not uploaded by push", where=where, name=CHECKSUMS))
+        raise JoystickError("{where} has no {name}: it was not uploaded by push", where=where, name=CHECKSUMS)
     if len(paths) > MOST_FILES:
         raise JoystickError(
-            tr(
-                "{where} has {count:,} files of runs; {most:,} are downloaded",
-                where=where,
-                count=len(paths),
-                most=MOST_FILES,
-            )
+            "{where} has {count:,} files of runs; {most:,} are downloaded",
+            where=where,
+            count=len(paths),
+            most=MOST_FILES,
         )
     return paths
 
@@ -112,14 +110,14 @@ def verify(folder: Path, where: object) -> None:
             fault = tr("{path} does not match its checksum", path=path)
         else:
             continue
-        raise JoystickError(tr("{where}: {fault}; nothing was kept", where=where, fault=fault))
+        raise JoystickError("{where}: {fault}; nothing was kept", where=where, fault=fault)
 
 
 def _lines(text: bytes, where: object) -> Iterable[tuple[str, str]]:
     for line in text.decode(errors="replace").splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if match is None or not is_known(match[2]):
-            raise JoystickError(tr("{where}: {name} is damaged", where=where, name=CHECKSUMS))
+            raise JoystickError("{where}: {name} is damaged", where=where, name=CHECKSUMS)
         yield match[2], match[1]
 
 

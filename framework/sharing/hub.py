@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from config.tell.language import tr
 from framework.errors import JoystickError
 from framework.sharing.address import HUBS, Address
 
@@ -61,7 +60,7 @@ def package(name: str, hub: str, install: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise JoystickError(
-            tr("{hub} needs a package that is not installed here: {install}", hub=HUBS[hub], install=install)
+            "{hub} needs a package that is not installed here: {install}", hub=HUBS[hub], install=install
         ) from error
 
 
@@ -77,7 +76,7 @@ def said(error: BaseException) -> str:
 def no_token(address: Address, login: str) -> JoystickError:
     """Returns the error of a token that is missing or not valid."""
     return JoystickError(
-        tr("{address}: there is no valid token for {hub}; {login}", address=address, hub=HUBS[address.hub], login=login)
+        "{address}: there is no valid token for {hub}; {login}", address=address, hub=HUBS[address.hub], login=login
     )
 
 
@@ -85,33 +84,29 @@ def no_right(address: Address, writes: bool) -> JoystickError:
     """Returns the error of a token that may not do it."""
     if writes:
         return JoystickError(
-            tr("{address}: the token may not write there; make one with write permission", address=address)
+            "{address}: the token may not write there; make one with write permission", address=address
         )
-    return JoystickError(tr("{address}: the token may not read it", address=address))
+    return JoystickError("{address}: the token may not read it", address=address)
 
 
 def missing(address: Address, revision: str | None) -> JoystickError:
     """Returns the error of a repository that is not there."""
     if revision:
         return JoystickError(
-            tr(
-                "{address}: there is no revision {revision!r}, or no such repository",
-                address=address,
-                revision=revision,
-            )
+            "{address}: there is no revision {revision!r}, or no such repository", address=address, revision=revision
         )
-    return JoystickError(tr("{address}: there is no such repository, or the token may not see it", address=address))
+    return JoystickError("{address}: there is no such repository, or the token may not see it", address=address)
 
 
 def no_answer(address: Address, endpoint: str) -> JoystickError:
     """Returns the error of a server that does not answer."""
     return JoystickError(
-        tr("{address}: no answer from {endpoint}; nothing was changed", address=address, endpoint=endpoint)
+        "{address}: no answer from {endpoint}; nothing was changed", address=address, endpoint=endpoint
     )
 
 
 def refused(address: Address, error: BaseException) -> JoystickError:
     """Returns the error of a server that says no for another reason, such as a quota."""
     return JoystickError(
-        tr("{address}: {hub} refuses: {reason}", address=address, hub=HUBS[address.hub], reason=said(error))
+        "{address}: {hub} refuses: {reason}", address=address, hub=HUBS[address.hub], reason=said(error)
     )

@@ -70,7 +70,7 @@ class HuggingFace:
         """Returns what an error of the client is for the user."""
         errors, status = self._errors, getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, errors.OfflineModeIsEnabled):
-            return JoystickError(tr("{address}: HF_HUB_OFFLINE is set, and the hub is not asked", address=address))
+            return JoystickError("{address}: HF_HUB_OFFLINE is set, and the hub is not asked", address=address)
         if isinstance(error, errors.RepositoryNotFoundError | errors.RevisionNotFoundError) and not writes:
             return hub.missing(address, revision)
         if isinstance(error, errors.LocalTokenNotFoundError) or status == 401:

@@ -156,14 +156,12 @@ class Claim:
         """Returns the index in the store, which is to be replaced. Raises Claimed if it is another session's."""
         found, index = seen(self.store)
         if index is None:
-            raise Claimed(tr("{url} was deleted; nothing is copied there any more", url=self.store.url))
+            raise Claimed("{url} was deleted; nothing is copied there any more", url=self.store.url)
         if index.owner.session != self.owner.session:
             raise Claimed(
-                tr(
-                    "{url} was taken over by {owner}; this run goes on in its folder, and is copied there no more",
-                    url=self.store.url,
-                    owner=index.owner,
-                )
+                "{url} was taken over by {owner}; this run goes on in its folder, and is copied there no more",
+                url=self.store.url,
+                owner=index.owner,
             )
         return found
 
@@ -175,7 +173,7 @@ class Claim:
             found, now = seen(self.store)
             if found is None or found.data != data:  # if it is ours, the answer to an earlier attempt was lost
                 if now is not None and now.owner.session == self.owner.session:
-                    raise StorageError(tr("{url} does not answer in order", url=self.store.url)) from None
+                    raise StorageError("{url} does not answer in order", url=self.store.url) from None
                 if self.index is None:
                     raise Claimed(_held(self.store, now) if now else self._fault(now)) from None
                 self._mine()

@@ -133,7 +133,7 @@ def working_copy(url: str, tasks: Path, take_over: bool) -> Path:
     try:
         _, name = of_run(url)
     except ValueError as error:
-        raise StorageError(tr("{url!r} is not {what}", url=url, what=error), lasting=True) from None
+        raise StorageError("{url!r} is not {what}", url=url, what=error, lasting=True) from None
     store, folder = Store(url), fixed(tasks / name)
     record = _record_here(folder, url)
     try:
@@ -172,7 +172,7 @@ def _record_here(folder: Path, url: str) -> Record | None:
                   folder=as_written(folder), url=url)  # fmt: skip
         raise StorageError(text, lasting=True)
     if is_locked(folder):
-        raise StorageError(tr("{folder} is being written by another run", folder=as_written(folder)), lasting=True)
+        raise StorageError("{folder} is being written by another run", folder=as_written(folder), lasting=True)
     return record
 
 
@@ -233,7 +233,7 @@ def find(word: str) -> list[Path]:
     if any(mark in name for mark in "*?["):
         names = [folder for folder in _folders(Store(parent)) if fnmatch.fnmatch(folder, name)]
         if not names:
-            raise StorageError(tr("{url} has no run like {name!r}", url=parent, name=name), lasting=True)
+            raise StorageError("{url} has no run like {name!r}", url=parent, name=name, lasting=True)
         return [found for each in names for found in find(f"{parent}/{each}")]
     folder = cached(word, results)
     if any((folder / group).is_file() for group in GROUPS):
@@ -310,9 +310,7 @@ def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
             break
         except MissingObject as error:
             if attempt == ATTEMPTS - 1:
-                raise StorageError(
-                    tr("{url} is incomplete: {error}", url=store.url, error=error), lasting=True
-                ) from None
+                raise StorageError("{url} is incomplete: {error}", url=store.url, error=error, lasting=True) from None
             time.sleep(0.2 * 2**attempt)
             index = _index(store) or index
     with contextlib.suppress(OSError):
@@ -374,7 +372,7 @@ def _object(store: Store, key: str, size: int, digest: str) -> bytes:
     def read() -> bytes:
         data = store.get(key)
         if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
-            raise StorageError(tr("{url}/{key} does not match its checksum", url=store.url, key=key))
+            raise StorageError("{url}/{key} does not match its checksum", url=store.url, key=key)
         return data
 
     return patiently(read, ATTEMPTS, time.sleep)

@@ -6,9 +6,9 @@ from framework.errors import JoystickError
 class StorageError(JoystickError):
     """A store cannot be reached, read or written."""
 
-    def __init__(self, text: str, lasting: bool = False) -> None:
+    def __init__(self, sentence: str, /, lasting: bool = False, **values: object) -> None:
         """lasting: True for a fault that waiting does not mend, such as a bucket that does not exist."""
-        super().__init__(text)
+        super().__init__(sentence, **values)
         self.lasting = lasting
 
 
@@ -23,5 +23,5 @@ class Changed(StorageError):
 class Claimed(StorageError):
     """Another session writes this run, or has changed it."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text, lasting=True)
+    def __init__(self, sentence: str, /, **values: object) -> None:
+        super().__init__(sentence, lasting=True, **values)

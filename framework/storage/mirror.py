@@ -150,7 +150,7 @@ class Mirror:
                     files[path] = self._put(path, place) if parts is None else parts
                     stamps[path] = stamp
                 except FileNotFoundError:  # on a file system without links
-                    raise StorageError(tr("{path} was deleted while it was copied", path=path)) from None
+                    raise StorageError("{path} was deleted while it was copied", path=path) from None
         finally:
             shutil.rmtree(self.folder / LINKS, ignore_errors=True)
         return files, stamps
@@ -168,7 +168,7 @@ class Mirror:
                     p for p, *_ in held
                 }:
                     return held
-        raise StorageError(tr("the files in {folder} change too fast", folder=as_written(self.folder)))
+        raise StorageError("the files in {folder} change too fast", folder=as_written(self.folder))
 
     def _checkpoints(self) -> dict[str, int]:
         """Returns the folders of checkpoints with their numbers on the disk."""
@@ -289,7 +289,7 @@ class Mirror:
 
     def _pause(self, wait: float) -> None:
         if self._stopped.wait(wait) if self._thread is not None else time.sleep(wait):  # type: ignore[func-returns-value]
-            raise StorageError(tr("stopped"))
+            raise StorageError("stopped")
 
     def close(self, stopped: bool = False) -> None:
         """Copies what is left, and ends the thread; gives up once the store takes nothing for a while. stopped: True

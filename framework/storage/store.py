@@ -162,7 +162,7 @@ class Store:
             if before is None or before.mark is None or not self._conditional:
                 now = self.see(key)
                 if (now and now.data) != (before and before.data):
-                    raise Changed(tr("{url} was changed by another writer", url=self.url))
+                    raise Changed("{url} was changed by another writer", url=self.url)
             if not self._conditional or (before is not None and before.mark is None):
                 self.put(key, data)
                 return
@@ -214,13 +214,13 @@ class Store:
             or "bucket does not exist" in text.lower()
             or (isinstance(error, FileNotFoundError) and key is None and self.scheme not in (*LOCAL, "memory"))
         ):
-            return StorageError(tr("{url}: there is no such bucket", url=self.url), lasting=True)
+            return StorageError("{url}: there is no such bucket", url=self.url, lasting=True)
         if isinstance(error, FileNotFoundError):
-            return MissingObject(tr("{url}/{key} is not in the store", url=self.url, key=key))
+            return MissingObject("{url}/{key} is not in the store", url=self.url, key=key)
         if isinstance(error, FileExistsError) or "PreconditionFailed" in text or "ConditionalRequestConflict" in text:
-            return Changed(tr("{url} was changed by another writer", url=self.url))
+            return Changed("{url} was changed by another writer", url=self.url)
         if getattr(error, "errno", None) in FULL or "QuotaExceeded" in text or "XMinioStorageFull" in text:
-            return StorageError(tr("{url}: the store is full, or its quota is used up", url=self.url))
+            return StorageError("{url}: the store is full, or its quota is used up", url=self.url)
         reason = _reason(error)
         if names & set(_DENIED) or any(code in text for code in _DENIED_CODES):
             why = tr("{url}: no permission ({reason}); look at the credentials of this machine", url=self.url,
@@ -230,8 +230,8 @@ class Store:
             why = tr("{url}: the environment variable OSS_ENDPOINT has to name the server", url=self.url)
             return StorageError(why, lasting=True)
         if names & set(_WRONG) or "InvalidBucketName" in text or type(error) in _NOT_POSSIBLE:
-            return StorageError(tr("{url} cannot be a store: {reason}", url=self.url, reason=reason), lasting=True)
-        return StorageError(tr("{url} does not answer: {reason}", url=self.url, reason=reason))
+            return StorageError("{url} cannot be a store: {reason}", url=self.url, reason=reason, lasting=True)
+        return StorageError("{url} does not answer: {reason}", url=self.url, reason=reason)
 
 
 class _Sentences:
@@ -261,7 +261,7 @@ class _Alone:
             self._file = open(self.path.with_name(".lock"), "a+", encoding="utf-8", opener=regular)  # until __exit__
             if not take_lock(self._file):
                 self._file.close()
-                raise StorageError(tr("{path} is locked by another writer", path=self.path))
+                raise StorageError("{path} is locked by another writer", path=self.path)
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:

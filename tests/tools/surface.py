@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from framework.pages.sentences import CALL
-from tests.tools.catalog import FUNCTIONS, PACKAGES, ROOT, SCRIPTS
+from tests.tools.catalog import ERRORS, FUNCTIONS, PACKAGES, ROOT, SCRIPTS
 
 LEAST_WORDS = 3
 """Number of words that make a sentence: names and keys have fewer."""
-SHOWING = ("stage", "each", "note", "warn", "say", "JoystickError")
+SHOWING = ("stage", "each", "note", "warn", "say")
 """Functions whose first argument is shown, even if it is a single word."""
 OF_PROGRAMS = (
     "compile", "match", "search", "sub", "fullmatch", "findall", "startswith", "endswith", "split", "replace", "debug",
@@ -54,7 +54,8 @@ def _texts(node: ast.AST, least: int = LEAST_WORDS) -> Iterator[str]:
         case ast.Assert() | ast.Expr(value=ast.Constant()) | ast.Constant():
             return
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *others]) if name in SPECIAL:
-            yield from _texts(first, 1) if name in SHOWING else ()
+            if name in SHOWING or (name in ERRORS and isinstance(first, ast.JoinedStr)):
+                yield from _texts(first, 1 if name in SHOWING else LEAST_WORDS)
             yield from _all_texts((node.func, *others, *node.keywords))
         case _:
             yield from _all_texts(part for part in ast.iter_child_nodes(node) if part not in _beside(node))

@@ -66,7 +66,7 @@ class Chain:
 
     def error(self, label: str, reason: str) -> NetworkError:
         step = f"{self.text} -{label}->"
-        return NetworkError(tr("{step} does not fit: {reason}", step=step, reason=reason))
+        return NetworkError("{step} does not fit: {reason}", step=step, reason=reason)
 
 
 # layers ---------------------------------------------------------------------------------------------------
@@ -178,9 +178,9 @@ def check_block(layers: Layers) -> None:
     """Raises NetworkError if a residual block cannot have these layers."""
     for layer in layers:
         if not isinstance(layer, IN_A_BLOCK):
-            raise NetworkError(tr("a residual block cannot have a layer of type {kind}", kind=layer.layer_type))
+            raise NetworkError("a residual block cannot have a layer of type {kind}", kind=layer.layer_type)
         if shared_name(layer):
-            raise NetworkError(tr("layers of a residual block cannot be shared"))
+            raise NetworkError("layers of a residual block cannot be shared")
 
 
 def _residual(chain: Chain, layer: layer_settings.Residual) -> None:

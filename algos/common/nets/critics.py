@@ -20,7 +20,6 @@ from algos.common.parts.passes import outputs_of, outputs_of_both
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
 from config.model.layers import Dropout, Layer, LayerNorm, Layers, Linear
-from config.tell.language import tr
 
 
 class EnsembleLinear(nn.Module):
@@ -107,7 +106,7 @@ def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int
             return [BatchRenorm((members, 1, width), layer)], width
         case Dropout():
             return [RandomZeros(layer.rate)], width
-    raise NetworkError(tr("{kind} is not allowed after the action is concatenated", kind=layer.layer_type))
+    raise NetworkError("{kind} is not allowed after the action is concatenated", kind=layer.layer_type)
 
 
 def _residual(layer: layer_settings.Residual, members: int, width: int) -> list[nn.Module]:
@@ -115,8 +114,8 @@ def _residual(layer: layer_settings.Residual, members: int, width: int) -> list[
     check_block(layer.layers)
     body, after = _plain(layer.layers, members, width)
     if after != width:
-        raise NetworkError(tr("its layers make {after} of {before}, and a block keeps the shape", after=after,
-                              before=width))  # fmt: skip
+        raise NetworkError("its layers make {after} of {before}, and a block keeps the shape", after=after,
+                              before=width)  # fmt: skip
     return [Residual(*body)]
 
 
@@ -168,7 +167,7 @@ def build(
         torch.default_generator.manual_seed(seed)
         front, width, remaining = networks.features(spec, layers, cfg, normalizer)
         if any_shared(remaining):
-            raise NetworkError(tr("the layers behind the action belong to each critic, and cannot be shared"))
+            raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
         assemble = _simba if cfg.architecture == "simba" else _plain
         modules, width = assemble(remaining, members, width + actions)
         output = EnsembleLinear(members, width, out)

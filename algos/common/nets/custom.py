@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from config.own import objects as own
-from config.tell.language import tr
+from config.tell.language import Said, tr
 
 Shape = tuple[int, ...]
 ROWS = 2
@@ -142,7 +142,7 @@ _marked: set[type] = set()
 """Classes of the marked layers of this process; without any, no parameter is looked at in an update."""
 
 
-class OwnLossError(ValueError):
+class OwnLossError(Said, ValueError):
     """A loss or a statistic of a layer of the user's own is unusable; the message says why."""
 
 
@@ -184,7 +184,7 @@ def refuse(network: nn.Module, why: str) -> None:
     for module in layers_of([network]):
         if callable(getattr(module, "custom_loss", None)):
             raise OwnLossError(
-                tr("custom_loss of {name} would not be asked: {reason}", name=type(module).__name__, reason=why)
+                "custom_loss of {name} would not be asked: {reason}", name=type(module).__name__, reason=why
             )
 
 
@@ -219,27 +219,22 @@ def _of(module: Any, loss: Tensor, inputs: Mapping[str, Any]) -> Tensor:
     try:
         changed = module.custom_loss(loss, dict(inputs))
     except Exception as error:  # it may raise anything
-        raise OwnLossError(tr("{name} failed: {error}", name=name, error=own.described(error))) from error
+        raise OwnLossError("{name} failed: {error}", name=name, error=own.described(error)) from error
     if not isinstance(changed, Tensor) or changed.dim() or not changed.is_floating_point():
         got = repr(changed)
         if isinstance(changed, Tensor):
             got = tr("a tensor of {kind} with shape {shape}", kind=changed.dtype, shape=tuple(changed.shape))
         raise OwnLossError(
-            tr(
-                "{name} returned {value}; expected policy_loss plus terms, a tensor with one number",
-                name=name,
-                value=got[:120],
-            )
+            "{name} returned {value}; expected policy_loss plus terms, a tensor with one number",
+            name=name,
+            value=got[:120],
         )
     if not changed.requires_grad:
         raise OwnLossError(
-            tr(
-                "{name} returned a number without gradient, from which nothing is learned; use no detach or item",
-                name=name,
-            )
+            "{name} returned a number without gradient, from which nothing is learned; use no detach or item", name=name
         )
     if not torch.isfinite(changed):
-        raise OwnLossError(tr("{name} returned {value}; expected a finite number", name=name, value=changed.item()))
+        raise OwnLossError("{name} returned {value}; expected a finite number", name=name, value=changed.item())
     return changed
 
 
@@ -272,7 +267,7 @@ def new_names(stats: Iterable[str], metrics: Sequence[str]) -> tuple[str, ...]:
     names = tuple(stats)
     if taken := [name for name in names if name in metrics]:
         raise OwnLossError(
-            tr("custom layers give a metric {name!r}, and there is one of this name; rename it", name=taken[0])
+            "custom layers give a metric {name!r}, and there is one of this name; rename it", name=taken[0]
         )
     return names
 
@@ -282,11 +277,9 @@ def compare(stats: Mapping[str, Tensor], names: Sequence[str]) -> None:
     if tuple(stats) != tuple(names):
         now, first = ", ".join(stats) or "none", ", ".join(names) or "none"
         raise OwnLossError(
-            tr(
-                "the statistics of custom layers are {now} now, and were {first} at first; always return the same",
-                now=now,
-                first=first,
-            )
+            "the statistics of custom layers are {now} now, and were {first} at first; always return the same",
+            now=now,
+            first=first,
         )
 
 
@@ -308,14 +301,10 @@ def _stats(module: Any) -> dict[str, Tensor]:
         with torch.no_grad():
             values = call()
     except Exception as error:  # it may raise anything
-        raise OwnLossError(tr("{name} failed: {error}", name=name, error=own.described(error))) from error
+        raise OwnLossError("{name} failed: {error}", name=name, error=own.described(error)) from error
     if not isinstance(values, Mapping):
         raise OwnLossError(
-            tr(
-                "{name} returned {value!r:.120}; expected numbers by name, such as {{'norm': 0.5}}",
-                name=name,
-                value=values,
-            )
+            "{name} returned {value!r:.120}; expected numbers by name, such as {{'norm': 0.5}}", name=name, value=values
         )
     return {_column(key, name): _number(key, value, name) for key, value in values.items()}
 
@@ -336,7 +325,7 @@ def _stats_function(module: Any) -> Callable[[], Any] | None:
 
 def _column(key: Any, name: str) -> str:
     if not isinstance(key, str) or not key.replace("/", "_").replace(".", "_").isidentifier():
-        raise OwnLossError(tr("{name}: {key!r} is not a valid name of a column", name=name, key=key))
+        raise OwnLossError("{name}: {key!r} is not a valid name of a column", name=name, key=key)
     return key
 
 
@@ -345,4 +334,4 @@ def _number(key: str, value: Any, name: str) -> Tensor:
         number = torch.as_tensor(value).detach().clone()
         if number.numel() == 1 and not number.is_complex():
             return number.reshape(()).float()
-    raise OwnLossError(tr("{name}: {key} is {value!r:.120}; expected a number", name=name, key=key, value=value))
+    raise OwnLossError("{name}: {key} is {value!r:.120}; expected a number", name=name, key=key, value=value)

@@ -44,11 +44,11 @@ def simba_blocks(layers: Layers) -> tuple[list[int], str]:
     """Returns the sizes of the residual blocks that simba makes of these layers, and their activation."""
     linear = [layer for layer in layers if isinstance(layer, Linear)]
     if len(linear) != len(layers) or not linear:
-        raise NetworkError(tr("its list must end with linear layers and nothing between them; norms are built in"))
+        raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
     if any_shared(layers):
-        raise NetworkError(tr("its blocks cannot be shared; share layers before the first linear one"))
+        raise NetworkError("its blocks cannot be shared; share layers before the first linear one")
     if linear[0].activation == "none":
-        raise NetworkError(tr("its blocks need an activation such as relu, and the first linear layer has none"))
+        raise NetworkError("its blocks need an activation such as relu, and the first linear layer has none")
     return [size for layer in linear for size in layer.layer_size], linear[0].activation
 
 

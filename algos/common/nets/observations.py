@@ -13,7 +13,6 @@ from algos.base import UnfitError
 from algos.common.fast.tensors import on_device
 from algos.common.maths.returns import LIMIT, Moments
 from config.model.composite import Composite
-from config.tell.language import tr
 
 Shape = tuple[int, ...]
 Front = tuple[list[nn.Module], Shape]
@@ -164,7 +163,7 @@ def layout(space: Box) -> Front:
 def encode(space: Space, normalizer: nn.Module | None = None) -> Front:
     """Returns the modules from the raw column of this space to float features, and the shape of the features."""
     raise NetworkError(
-        tr("a network cannot read {space}; it reads Box, Discrete, MultiDiscrete and MultiBinary", space=space)
+        "a network cannot read {space}; it reads Box, Discrete, MultiDiscrete and MultiBinary", space=space
     )
 
 
@@ -238,7 +237,7 @@ class RandomShift:
         shape = space.shape if isinstance(space, Box) else ()
         image = isinstance(space, Box) and (len(shape) in (3, 4) or (len(shape) == 2 and has_pixels(space)))
         if not image:
-            raise NetworkError(tr("algo_cfg.random_shift: is for images, and an observation is {space}", space=space))
+            raise NetworkError("algo_cfg.random_shift: is for images, and an observation is {space}", space=space)
         self.most, self.ndim = most, len(shape)
         last = len(shape) > 2 and is_channel_last(tuple(shape))
         self.axes = (-3, -2) if last else (-2, -1)

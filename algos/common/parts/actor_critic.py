@@ -19,7 +19,6 @@ from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.bonus import Bonus, bonus_for
 from algos.common.parts.passes import Carried
-from config.tell.language import tr
 
 EPSILON = 1e-5
 """Epsilon of Adam, as in OpenAI's implementations."""
@@ -69,7 +68,7 @@ class ActorCritic(Policy):
     def _central(self, spec: EnvSpec, normalizer: Normalizer | None) -> tuple[EnvSpec, Normalizer | None]:
         """Returns spec and normalizer of a critic of the global state."""
         if not spec.global_state:
-            raise UnfitError(tr("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id))
+            raise UnfitError("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id)
         if normalizer is not None:
             normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
         return team.of_state(spec), normalizer
@@ -148,7 +147,7 @@ def _distribution(cfg: Any, spec: EnvSpec) -> Distribution:
     if not getattr(cfg, "use_sde", False):
         return distribution_for(spec.action_space)
     if not isinstance(space := spec.action_space, Box):
-        raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
+        raise UnfitError("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space)
     return StateGaussian(space)
 
 

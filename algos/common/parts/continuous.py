@@ -14,7 +14,6 @@ from algos.common.maths.gaussian import SquashedStateGaussian, StateNoise, featu
 from algos.common.parts.passes import Carried
 from algos.common.settings import ContinuousConfig
 from config.model.course import value_at
-from config.tell.language import tr
 
 
 class Bounds:
@@ -22,10 +21,10 @@ class Bounds:
 
     def __init__(self, space: Space, device: torch.device) -> None:
         if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
-            raise UnfitError(tr("{space} is not a Box of real numbers, which squashed actions need", space=space))
+            raise UnfitError("{space} is not a Box of real numbers, which squashed actions need", space=space)
         if not space.is_bounded():
             raise UnfitError(
-                tr("the actions {space} have no bounds, to which squashed actions could be scaled", space=space)
+                "the actions {space} have no bounds, to which squashed actions could be scaled", space=space
             )
         self.low, self.high = space.low.reshape(1, -1), space.high.reshape(1, -1)
         self.shape, self.size = space.shape, math.prod(space.shape)

@@ -92,11 +92,9 @@ class ActionTable:
         actions = actions_of(spec.action_space)
         if states * actions > MOST_PAIRS:
             raise UnfitError(
-                tr(
-                    "a table of {states:,} states and {actions:,} actions is too large; DQN needs no table",
-                    states=states,
-                    actions=actions,
-                )
+                "a table of {states:,} states and {actions:,} actions is too large; DQN needs no table",
+                states=states,
+                actions=actions,
             )
         self.values = np.full((states, actions), cfg.initial_value)
         self.counting = cfg.exploration_type == "ucb"
@@ -186,21 +184,17 @@ def rules_of(spec: EnvSpec, algorithm: str) -> Model:
     size = states_of(spec.observation_space)[1], actions_of(spec.action_space)
     if spec.model is None:
         raise UnfitError(
-            tr(
-                "{algo} plans with the rules of the environment, and {env} does not tell them; FrozenLake-v1, "
-                "CliffWalking-v1 and Taxi-v4 do",
-                algo=algorithm,
-                env=spec.id,
-            )
+            "{algo} plans with the rules of the environment, and {env} does not tell them; FrozenLake-v1, "
+            "CliffWalking-v1 and Taxi-v4 do",
+            algo=algorithm,
+            env=spec.id,
         )
     if spec.model.probability.shape[:2] != size:
         raise UnfitError(
-            tr(
-                "the rules of {env} are for {shape} and not for {size}",
-                env=spec.id,
-                shape=spec.model.probability.shape[:2],
-                size=size,
-            )
+            "the rules of {env} are for {shape} and not for {size}",
+            env=spec.id,
+            shape=spec.model.probability.shape[:2],
+            size=size,
         )
     return spec.model
 

@@ -22,7 +22,6 @@ from algos.common.parts.acting import Greedy, Policy, highest
 from algos.common.parts.passes import Carried, outputs_of
 from algos.common.settings import NetworkConfig
 from config.model.layers import Layers
-from config.tell.language import tr
 
 AGENT_SEEDS = 1000
 """Distance of the seeds of the agents' own networks."""
@@ -85,11 +84,7 @@ def actions_of_each(spec: EnvSpec) -> int:
         sizes = [int(space.n)]
     if len(sizes) != spec.agents or len(set(sizes)) > 1:
         raise UnfitError(
-            tr(
-                "{space} is not a Discrete action for each of {count} agents, equal for all",
-                space=space,
-                count=spec.agents,
-            )
+            "{space} is not a Discrete action for each of {count} agents, equal for all", space=space, count=spec.agents
         )
     return sizes[0]
 

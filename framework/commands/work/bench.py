@@ -123,7 +123,7 @@ def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> 
             since = time.monotonic()
             while not done(time.monotonic() - since):
                 if stopping():
-                    raise Stopped(tr("stopped"))
+                    raise Stopped("stopped")
                 trainer.round()
             return time.monotonic() - since
 

@@ -72,11 +72,9 @@ class Compared(list[dict[str, Any]]):
         several = {comparison.environment: comparison for comparison in self._result.several}
         if environment is not None and environment not in several:
             raise JoystickError(
-                tr(
-                    "there is no comparison on {environment!r}{near}",
-                    environment=environment,
-                    near=did_you_mean(environment, several),
-                )
+                "there is no comparison on {environment!r}{near}",
+                environment=environment,
+                near=did_you_mean(environment, several),
             )
         chosen = several[environment] if environment is not None else self._result.several[0]
         groups = {row.series.name: row.lines for row in chosen.rows if row.lines}

@@ -49,7 +49,7 @@ def _unfit(data: Dataset, env_id: str, allow_import: Sequence[str]) -> list[str]
     with build.opened_env(config, 1, Watch()) as env:
         if env.joint is not None:
             raise JoystickError(
-                tr("{env_id} has several agents; data are compared with an environment of one", env_id=env_id)
+                "{env_id} has several agents; data are compared with an environment of one", env_id=env_id
             )
         seen = own_space(env.observation_space, env.observation_start)
         return fit.problems(data.summary, seen, own_space(env.action_space, env.action_start))

@@ -48,36 +48,32 @@ def check_lines(flag: str, file: Path) -> None:
     """Raises JoystickError if a file of JSON lines would have the ending of another format, such as rollouts.pkl."""
     if file.suffix not in ("", ".jsonl", ".json", ".ndjson", ".txt", ".log"):
         raise JoystickError(
-            tr(
-                "{flag}: {path} would have lines of JSON; name it {instead}. A run has trajectories with "
-                "general_cfg.collect_traj=true, and `convert` writes them in other formats",
-                flag=flag,
-                path=as_written(file),
-                instead=file.with_suffix(".jsonl").name,
-            )
+            "{flag}: {path} would have lines of JSON; name it {instead}. A run has trajectories with "
+            "general_cfg.collect_traj=true, and `convert` writes them in other formats",
+            flag=flag,
+            path=as_written(file),
+            instead=file.with_suffix(".jsonl").name,
         )
 
 
 def check_place(flag: str, out: Path, task: Path | None) -> None:
     """Raises JoystickError if the file that a flag names cannot be written, or would replace another one."""
     if out.is_dir():
-        raise JoystickError(tr("{flag}: {path} is a folder; name a file", flag=flag, path=as_written(out)))
+        raise JoystickError("{flag}: {path} is a folder; name a file", flag=flag, path=as_written(out))
     if not out.parent.is_dir():
-        raise JoystickError(tr("{flag}: the folder {folder} does not exist", flag=flag, folder=as_written(out).parent))
+        raise JoystickError("{flag}: the folder {folder} does not exist", flag=flag, folder=as_written(out).parent)
     if task is not None and out.resolve().is_relative_to(task.resolve()):
         raise JoystickError(
-            tr(
-                "{flag}: {path} is inside the task directory, which is not changed; name another place",
-                flag=flag,
-                path=as_written(out),
-            )
+            "{flag}: {path} is inside the task directory, which is not changed; name another place",
+            flag=flag,
+            path=as_written(out),
         )
 
 
 def check_new_file(flag: str, file: Path) -> None:
     """Raises JoystickError if a file that a flag names exists."""
     if os.path.lexists(file):
-        raise JoystickError(tr("{path} exists; {flag} names another file", path=as_written(file), flag=flag))
+        raise JoystickError("{path} exists; {flag} names another file", path=as_written(file), flag=flag)
 
 
 def lines(evaluation: Evaluation) -> str:

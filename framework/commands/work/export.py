@@ -46,7 +46,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     out = Path(request.out) if request.out else _place(config.task.resolve(), kind)
     target = fixed(out, config.start)
     if target.suffix != f".{kind}":
-        raise JoystickError(tr("--out: {out} does not end in .{kind}", out=out, kind=kind))
+        raise JoystickError("--out: {out} does not end in .{kind}", out=out, kind=kind)
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
@@ -61,12 +61,10 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         for policy in chosen:
             if not seen[policy.name]:
                 raise JoystickError(
-                    tr(
-                        "policy {name} did not act in the {observations:,} steps that were played, so "
-                        "its file cannot be compared with it; --policy NAME exports another one",
-                        name=policy.name or policy.package.NAME,
-                        observations=OBSERVATIONS,
-                    )
+                    "policy {name} did not act in the {observations:,} steps that were played, so "
+                    "its file cannot be compared with it; --policy NAME exports another one",
+                    name=policy.name or policy.package.NAME,
+                    observations=OBSERVATIONS,
                 )
         exports = [_Export(config, model, policy, place, out) for policy, place in zip(chosen, places, strict=True)]
         files = [export.files(modules[export.policy.name], seen[export.policy.name]) for export in exports]
@@ -96,14 +94,10 @@ def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPla
     if name is None:
         return list(policies.values())
     if "" in policies:
-        raise JoystickError(tr("--policy: the run has a single agent, and no policies to choose from"))
+        raise JoystickError("--policy: the run has a single agent, and no policies to choose from")
     if name not in policies:
         raise JoystickError(
-            tr(
-                "--policy: there is no policy {name!r}{nearest}",
-                name=name,
-                nearest=did_you_mean(name, policies),
-            )
+            "--policy: there is no policy {name!r}{nearest}", name=name, nearest=did_you_mean(name, policies)
         )
     return [policies[name]]
 
@@ -119,7 +113,7 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
             else policy.package.NAME
         )
         raise JoystickError(
-            tr("{which} cannot be exported: {error}; joystick.load(NAME) acts with it", which=which, error=error)
+            "{which} cannot be exported: {error}; joystick.load(NAME) acts with it", which=which, error=error
         ) from None
 
 
@@ -175,7 +169,7 @@ class _Export:
         self.checked = compare(run, module, steps, *self.starts)
         if self.checked.equal < LEAST_EQUAL:
             raise JoystickError(
-                tr("the file does not choose the agent's actions, and was not written: {checked}", checked=self.checked)
+                "the file does not choose the agent's actions, and was not written: {checked}", checked=self.checked
             )
         yield self.place, data
         if self.place.suffix != ".onnx":

@@ -36,15 +36,13 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
 def _again(config: RunConfig, command_line: list[str], number: int, signals: StopSignals) -> int:
     """Films the training episode of this number into a task directory of its own."""
     if config.task is None:
-        raise TaskDirError(tr("film --episode needs the name of a run"))
+        raise TaskDirError("film --episode needs the name of a run")
     source, watch = TaskDir(config.task), Watch()
     source.check()
     if config.policies:
         raise JoystickError(
-            tr(
-                "--episode: the run has several agents, whose trajectories are apart; "
-                "general_cfg.video_fre films episodes while they are trained"
-            )
+            "--episode: the run has several agents, whose trajectories are apart; "
+            "general_cfg.video_fre films episodes while they are trained"
         )
     taped = _taped(config, source, number, watch)
     env_id = getattr(config.env, "id", config.general.env_name)
@@ -76,30 +74,26 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
         numbers = tr("1 to {last:,}", last=int(rows[-1]["episode"])) if rows else tr("none")
-        raise JoystickError(
-            tr("--episode {number}: train.csv has the episodes {numbers}", number=number, numbers=numbers)
-        )
+        raise JoystickError("--episode {number}: train.csv has the episodes {numbers}", number=number, numbers=numbers)
     at = int(places[0])
     try:
         data = open_data(str(source.path))
     except DataError as error:
         why = str(error).replace(str(source.path), str(as_written(source.path)))
-        raise JoystickError(tr("--episode needs the trajectories of the run: {why}", why=why)) from None
+        raise JoystickError("--episode needs the trajectories of the run: {why}", why=why) from None
     # collected until the end, perhaps not from the beginning
     place = at - (len(rows) - data.summary.episodes)
     steps = next(islice(episodes(data.pieces()), place, None), None) if place >= 0 else None
     episode = _episode(rows[at])
     if steps is None or not _fits(steps, episode):
         raise JoystickError(
-            tr(
-                "--episode {number}: the trajectories of {path} do not have it in its place",
-                number=number,
-                path=as_written(source.path),
-            )
+            "--episode {number}: the trajectories of {path} do not have it in its place",
+            number=number,
+            path=as_written(source.path),
         )
     with build.opened_env(config, 1, watch) as env:
         if not env.replayable:
-            raise JoystickError(tr("--episode: the environment cannot be repeated from seeds and actions"))
+            raise JoystickError("--episode: the environment cannot be repeated from seeds and actions")
         actions = (steps["action"] - env.action_start).astype(env.action_space.dtype)
     return Taped(number, episode, actions, steps["reward"])
 

@@ -89,13 +89,13 @@ def evaluable(model: Model) -> Agent:
     """Returns the agent of a model. Raises JoystickError if its actions depend on more than the observation."""
     agent = model.agent
     if not isinstance(agent, Agent) or agent.spec.joint is not None or agent.spec.agents > 1:
-        raise JoystickError(tr("--from-data: is for one policy, and this run has several"))
+        raise JoystickError("--from-data: is for one policy, and this run has several")
     try:
         remembers = agent.as_module().state_size > 0
     except UnfitError:  # a table, or a rule
         remembers = agent.initial_state(1) is not None
     if remembers:
-        raise JoystickError(tr("--from-data: the actions of recurrent networks depend on more than the observation"))
+        raise JoystickError("--from-data: the actions of recurrent networks depend on more than the observation")
     return agent
 
 

@@ -66,7 +66,7 @@ def run(request: Namespace) -> int:
 
 def _check_free(place: Path) -> None:
     if place.exists() or place.is_symlink():
-        raise TaskDirError(tr("{path} exists; --into FOLDER names another place", path=as_written(place)))
+        raise TaskDirError("{path} exists; --into FOLDER names another place", path=as_written(place))
 
 
 def _check_room(size: int, place: Path) -> None:
@@ -75,7 +75,7 @@ def _check_room(size: int, place: Path) -> None:
     free = shutil.disk_usage(parent).free
     if size > free:
         raise JoystickError(
-            tr("it has {size}, and {free} are free on the disk", size=byte_size(size), free=byte_size(free))
+            "it has {size}, and {free} are free on the disk", size=byte_size(size), free=byte_size(free)
         )
 
 
@@ -90,7 +90,7 @@ def _read_models(folder: Path, source: address.Address) -> None:
     """Raises JoystickError unless the model of each run can be read as that of a stranger's folder."""
     runs = [path for _, path in members(folder) if has_config(path)]
     if not runs:
-        raise JoystickError(tr("{where}: it holds no run", where=source))
+        raise JoystickError("{where}: it holds no run", where=source)
     for path in runs:
         CheckpointStore(path / "models").read("best", with_journal=False)
 

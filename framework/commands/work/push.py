@@ -37,12 +37,10 @@ def run(request: Namespace) -> int:
     old = [path for path in there if bundle.is_known(path)]
     if old and not request.overwrite:
         raise JoystickError(
-            tr(
-                "{address} has {count} already, such as {path}; --overwrite replaces them, and its history keeps them",
-                address=target,
-                count=counted(len(old), "file"),
-                path=bundle.CARD if bundle.CARD in old else min(old),
-            )
+            "{address} has {count} already, such as {path}; --overwrite replaces them, and its history keeps them",
+            address=target,
+            count=counted(len(old), "file"),
+            path=bundle.CARD if bundle.CARD in old else min(old),
         )
     size = byte_size(sum(file.stat().st_size for file in files.values()))
     deleted = [path for path in old if path not in content]
@@ -72,15 +70,13 @@ def _shared(folder: Path, model: str | int) -> list[Shared]:
     TaskDir(folder).check()
     runs = [path for _, path in members(folder) if has_config(path)]
     if not runs or (folder / TUNING).is_file():
-        raise TaskDirError(tr("{path} has no runs to upload", path=as_written(folder)))
+        raise TaskDirError("{path} has no runs to upload", path=as_written(folder))
     order = order_of(folder)
     runs.sort(key=lambda path: (order.get(path.name, len(order)), path.name))
     in_group = (folder / GROUP).is_file()
     for path in runs:
         if is_locked(path):
-            raise TaskDirError(
-                tr("{path} is being written by a run; wait for it, or stop it first", path=as_written(path))
-            )
+            raise TaskDirError("{path} is being written by a run; wait for it, or stop it first", path=as_written(path))
     return [Shared(RecordedRun(path), bundle.chosen(path, model), f"{path.name}/" if in_group else "") for path in runs]
 
 
@@ -96,5 +92,5 @@ def _files(folder: Path, shared: list[Shared], replay: bool) -> tuple[Mapping[st
         files |= {name: folder / name for name in STORY_OF_A_GROUP if (folder / name).is_file()}
     unknown = [path for path in files if not bundle.is_known(path)]
     if unknown:
-        raise TaskDirError(tr("{path}: a run of a group needs a name of letters and digits", path=unknown[0]))
+        raise TaskDirError("{path}: a run of a group needs a name of letters and digits", path=unknown[0])
     return files, left_out

@@ -20,7 +20,7 @@ from framework.storage.mirror import Mirror, url_of
 def run(request: Namespace) -> int:
     """Copies what the store lacks. Returns the exit status: 2 if something is left."""
     if stores.is_url(request.run):
-        raise TaskDirError(tr("sync copies a folder of this machine to a store: sync NAME {url}", url=request.run))
+        raise TaskDirError("sync copies a folder of this machine to a store: sync NAME {url}", url=request.run)
     folder = _folder(request.run)
     storage = _url(request.url)
     places = [run for _, run in members(folder) if is_run(run)]
@@ -46,7 +46,7 @@ def _url(url: str | None) -> str | None:
     try:
         return "/".join(stores.of_run(url))
     except ValueError as error:
-        raise TaskDirError(tr("{url!r} is not {what}", url=url, what=error)) from None
+        raise TaskDirError("{url!r} is not {what}", url=url, what=error) from None
 
 
 def _setting(folder: Path) -> str | None:
@@ -68,12 +68,12 @@ def _copied(place: Path, url: str | None, request: Namespace) -> bool:
         target = url_of(place, _setting(place), explicit=False)
     if target is None:
         raise TaskDirError(
-            tr("{folder} is copied nowhere; say where: sync {folder} s3://BUCKET/PREFIX/NAME", folder=as_written(place))
+            "{folder} is copied nowhere; say where: sync {folder} s3://BUCKET/PREFIX/NAME", folder=as_written(place)
         )
     lock = held_lock(place)
     if lock is None:
         raise TaskDirError(
-            tr("{path} is being written by another run; it copies what it writes itself", path=as_written(place))
+            "{path} is being written by another run; it copies what it writes itself", path=as_written(place)
         )
 
     def say(text: str, is_warning: bool) -> None:

@@ -36,7 +36,7 @@ def run(config: RunConfig, request: Namespace) -> int:
         env = model.env.member(0).unwrapped
         if not hasattr(env, "talk"):
             raise JoystickError(
-                tr("{id} has nobody to talk to; talk is for general_cfg.env_name=dialog", id=model.agent.spec.id)
+                "{id} has nobody to talk to; talk is for general_cfg.env_name=dialog", id=model.agent.spec.id
             )
         _complete(env.talk(_asked, lambda text: print(fitted(text))))
         record = _Record(env.spoken)
