@@ -41,8 +41,10 @@ class ConfigError(Exception):
 
     _render_traceback_ = concise
 
-    def __init__(self, *problems: str) -> None:
-        self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))
+    def __init__(self, *problems: str, **values: object) -> None:
+        """values: in the places of the sentence, where there is only one."""
+        said = (printable(with_full_width_named(tr(problem, **values))) for problem in problems)
+        self.problems = tuple(dict.fromkeys(said))
         more = len(self.problems) - MOST_PROBLEMS
         lines = [*self.problems[:MOST_PROBLEMS], *([tr("and {count:,} more", count=more)] if more > 0 else [])]
         super().__init__("\n".join(lines))

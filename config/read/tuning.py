@@ -171,7 +171,7 @@ def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **op
         raise ConfigError(fault)
     file = folder / "config.yaml"
     if file.exists() and not (folder / TUNING).exists():  # which is written first
-        raise ConfigError(tr("{folder} is not a tuning folder: it has no {file}", folder=folder, file=TUNING))
+        raise ConfigError("{folder} is not a tuning folder: it has no {file}", folder=folder, file=TUNING)
     return _of_file(file, regular, words, flags, **options)
 
 

@@ -66,7 +66,7 @@ def _check_compile(config: RunConfig, several: bool) -> None:
     compiled = config.general.mode == "train" and compiling.is_asked_for(config)
     if compiled and (why := compiling.reason_not(config, several)):
         place = config.where.get("general_cfg.compile", tr("default"))
-        raise ConfigError(tr("{place}: general_cfg.compile: {why}; auto and off do without", place=place, why=why))
+        raise ConfigError("{place}: general_cfg.compile: {why}; auto and off do without", place=place, why=why)
 
 
 def _check_schedules(config: RunConfig) -> None:
@@ -187,21 +187,17 @@ def _refuse_policy(config: RunConfig, policy: PolicyPlan) -> None:
     cfg, name = config.general, policy.package.NAME
     if run_ahead(config) and (why := _must_not_lag(policy)):
         place = config.where.get("general_cfg.run_ahead", tr("default"))
-        raise ConfigError(tr("{place}: general_cfg.run_ahead: {why}; set it to 0", place=place, why=why))
+        raise ConfigError("{place}: general_cfg.run_ahead: {why}; set it to 0", place=place, why=why)
     place = config.where.get("general_cfg.n_learners", tr("default"))
     if cfg.n_learners > 1 and not type(policy.algo).HAS_GRADIENTS:
-        raise ConfigError(
-            tr("{place}: general_cfg.n_learners: {name} has no gradients to share", place=place, name=name)
-        )
+        raise ConfigError("{place}: general_cfg.n_learners: {name} has no gradients to share", place=place, name=name)
     batch = _minibatch(policy.memory, policy.spec.rows)
     if batch is not None and batch % cfg.n_learners:
         raise ConfigError(
-            tr(
-                "{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {n_learners}",
-                place=place,
-                batch=batch,
-                n_learners=cfg.n_learners,
-            )
+            "{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {n_learners}",
+            place=place,
+            batch=batch,
+            n_learners=cfg.n_learners,
         )
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from config.foreign.flags import databases
 from config.read.loader import ConfigError, load
-from config.tell.language import tr
 from framework.catalog import ALGOS, ENVS
 
 
@@ -15,19 +14,15 @@ def environment(sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any, evaluator: A
     if placed := [name for name in ENVS.get("dialog").PARTS if name in settings]:
         positions = "Environment(sys_nlg, usr, sys_nlu, sys_dst, evaluator)"
         raise ConfigError(
-            tr(
-                "Environment: {setting}: is a setting of a run; here each part has its place in {positions}",
-                setting=placed[0],
-                positions=positions,
-            )
+            "Environment: {setting}: is a setting of a run; here each part has its place in {positions}",
+            setting=placed[0],
+            positions=positions,
         )
     if rows := [name for name in ("n_envs", "vectorization") if name in settings]:
         raise ConfigError(
-            tr(
-                "Environment: {setting}: is a setting of a run; process_num of sample says how many dialogues are "
-                "played at a time",
-                setting=rows[0],
-            )
+            "Environment: {setting}: is a setting of a run; process_num of sample says how many dialogues are "
+            "played at a time",
+            setting=rows[0],
         )
     reward = "user" if evaluator is None else "convlab"
     domain = {} if {"id", "data_dir"} & set(settings) else databases()

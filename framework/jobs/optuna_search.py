@@ -29,17 +29,15 @@ def package(place: str) -> ModuleType:
         import optuna
     except ImportError as error:
         raise ConfigError(
-            tr(
-                "{place} needs the package {name}, which is not installed: {install}",
-                place=place,
-                name=error.name,
-                install=INSTALL,
-            )
+            "{place} needs the package {name}, which is not installed: {install}",
+            place=place,
+            name=error.name,
+            install=INSTALL,
         ) from None
     version: str = optuna.__version__
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         raise ConfigError(
-            tr("{place}: Optuna {version} is too old: {install}", place=place, version=version, install=INSTALL)
+            "{place}: Optuna {version} is too old: {install}", place=place, version=version, install=INSTALL
         )
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
@@ -118,11 +116,9 @@ def _sampler(optuna: ModuleType, search: str, seed: int, where: str) -> Any:
         import cmaes  # noqa: F401 (Optuna imports it when it is first needed)
     except ImportError:
         raise ConfigError(
-            tr(
-                "{where}: tune_cfg.search: cmaes needs the package cmaes, which is not installed: {install}",
-                where=where,
-                install=INSTALL_CMAES,
-            )
+            "{where}: tune_cfg.search: cmaes needs the package cmaes, which is not installed: {install}",
+            where=where,
+            install=INSTALL_CMAES,
         ) from None
     return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
 

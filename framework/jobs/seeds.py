@@ -177,7 +177,7 @@ def train(
     """
     shown = bool(terminal.kernel()) if progress is None else progress
     if jobs is not None and not (_is_whole(jobs) and jobs > 0):
-        raise ConfigError(tr("Python: jobs: got {jobs!r:.80}; expected a number of runs at once, 1 or more", jobs=jobs))
+        raise ConfigError("Python: jobs: got {jobs!r:.80}; expected a number of runs at once, 1 or more", jobs=jobs)
     if resume is None:
         check_names("train", settings, config_of, algo)
         chosen = _seeds(3 if seeds is None else seeds, settings)
@@ -187,7 +187,7 @@ def train(
         work, status = many_runs.begin({"": config}, title, sys.argv, chosen, jobs, compatibility.check, screen)
     else:
         if algo is not None or env is not None or seeds is not None or settings:
-            raise ConfigError(tr("Python: resume continues a group with its own settings; give nothing else but jobs"))
+            raise ConfigError("Python: resume continues a group with its own settings; give nothing else but jobs")
         group = TrainedGroup(resume)
         if not (left := members.unfinished(group.folder)):
             return group
@@ -209,19 +209,17 @@ def train(
 def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
     """Returns the seeds that a number, or a list of them, means."""
     if "seed" in settings:
-        raise ConfigError(tr("Python: seed: a group has several; write seeds=[1, 2, 3]"))
+        raise ConfigError("Python: seed: a group has several; write seeds=[1, 2, 3]")
     chosen = range(1, int(seeds) + 1) if isinstance(seeds, int | np.integer) else seeds
     if isinstance(seeds, bool | str) or not isinstance(chosen, Iterable):
         raise ConfigError(
-            tr("Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list", seeds=seeds)
+            "Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list", seeds=seeds
         )
     numbers = list(islice(chosen, MOST_SEEDS + 1))
     if len(numbers) > MOST_SEEDS:
-        raise ConfigError(tr("Python: seeds: got {seeds!r:.80}; expected at most {most}", seeds=seeds, most=MOST_SEEDS))
+        raise ConfigError("Python: seeds: got {seeds!r:.80}; expected at most {most}", seeds=seeds, most=MOST_SEEDS)
     if not numbers or len(set(map(str, numbers))) < len(numbers) or not all(map(_is_seed, numbers)):
-        raise ConfigError(
-            tr("Python: seeds: got {seeds!r:.80}; expected whole numbers from 1 on, each once", seeds=seeds)
-        )
+        raise ConfigError("Python: seeds: got {seeds!r:.80}; expected whole numbers from 1 on, each once", seeds=seeds)
     return [int(number) for number in numbers]
 
 

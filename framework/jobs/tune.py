@@ -84,9 +84,9 @@ def tune(
              "score": score, "mode": mode, "rungs": rungs, "eta": eta,
              "seeds": seeds, "seed": seed, "jobs": jobs}  # fmt: skip
     if isinstance(words, str) or isinstance(allow_import, str):
-        raise ConfigError(tr("Python: words and allow_import: got text; expected lists"))
+        raise ConfigError("Python: words and allow_import: got text; expected lists")
     if not isinstance(space, Mapping | None):
-        raise ConfigError(tr("Python: space: got {space!r}; expected values to try by section.key", space=space))
+        raise ConfigError("Python: space: got {space!r}; expected values to try by section.key", space=space)
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
     function = what if callable(what) else None
     tuning = _tuning(what, space, resume, words, flags, options)
@@ -114,24 +114,19 @@ def _tuning(
         extra = [name for name, value in flags.items() if value is not None and name not in where]
         if extra or space or words or not (what is None or callable(what)):
             raise ConfigError(
-                tr(
-                    "Python: resume continues a tuning with its own settings; give nothing else but jobs "
-                    "and ray_address"
-                )
+                "Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"
             )
         return continued(folder_named(resume), (), where, **options)
     if isinstance(what, str) and what.lower() in map(str.lower, ALGOS.available()):
         raise ConfigError(
-            tr(
-                "Python: got {what!r}; expected {{'general_cfg': {{'algo_name': {what!r}}}}}, a file or a function",
-                what=what,
-            )
+            "Python: got {what!r}; expected {{'general_cfg': {{'algo_name': {what!r}}}}}, a file or a function",
+            what=what,
         )
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):
         return from_values(what if isinstance(what, Mapping) else {}, words, flags, leaves=space, **options)
-    raise ConfigError(tr("Python: got {what!r}; expected a file, a mapping of settings, or a function", what=what))
+    raise ConfigError("Python: got {what!r}; expected a file, a mapping of settings, or a function", what=what)
 
 
 def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, folder: Path | None) -> tuple[Tuner, int]:

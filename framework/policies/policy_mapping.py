@@ -26,28 +26,24 @@ def is_for(selector: str, agent: str, policy: str, policies: Iterable[str]) -> b
             answers = _answers(function, agent)
     except Exception as error:  # it may raise anything
         raise ConfigError(
-            tr("{place} failed for agent {agent!r}: {error}", place=place, agent=agent, error=own.described(error))
+            "{place} failed for agent {agent!r}: {error}", place=place, agent=agent, error=own.described(error)
         ) from error
     for answer in answers:
         if isinstance(answer, str) and answer not in policies:
             near = did_you_mean(answer, policies) or tr("; there are {names}", names=", ".join(policies))
             raise ConfigError(
-                tr(
-                    "{place} gives agent {agent!r} the policy {answer!r}, and there is none{hint}",
-                    place=place,
-                    agent=agent,
-                    answer=answer,
-                    hint=near,
-                )
+                "{place} gives agent {agent!r} the policy {answer!r}, and there is none{hint}",
+                place=place,
+                agent=agent,
+                answer=answer,
+                hint=near,
             )
         if not isinstance(answer, str | bool | np.bool_):
             raise ConfigError(
-                tr(
-                    "{place} gives {answer!r} for agent {agent!r}; expected the name of its policy, or True or False",
-                    place=place,
-                    answer=answer,
-                    agent=agent,
-                )
+                "{place} gives {answer!r} for agent {agent!r}; expected the name of its policy, or True or False",
+                place=place,
+                answer=answer,
+                agent=agent,
             )
     return policy in answers or True in answers
 

@@ -51,12 +51,10 @@ def copied(name: str, settings: Settings | None, names: str = "name") -> dict[st
     """Returns settings; none for None. Raises ConfigError for what is not a mapping. names: whose they are."""
     if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
         raise ConfigError(
-            tr(
-                "Python: {name}: got {settings!r}; expected a mapping of settings by {names}",
-                name=name,
-                settings=settings,
-                names=names,
-            )
+            "Python: {name}: got {settings!r}; expected a mapping of settings by {names}",
+            name=name,
+            settings=settings,
+            names=names,
         )
     return dict(settings or {})
 
@@ -108,9 +106,7 @@ def config_of(
         values["general_cfg"].setdefault("preset", preset)
     values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
     if not (env is None or isinstance(env, str) or callable(env)):
-        raise ConfigError(
-            tr("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)
-        )
+        raise ConfigError("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)
     flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
     return loaded(yaml, words, values, callbacks, metrics, **flags)
 
@@ -129,22 +125,20 @@ def loaded(
     for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
         if isinstance(value, str) or not isinstance(value, Iterable):
             text = tr(" (text)") if isinstance(value, str) else ""
-            raise ConfigError(
-                tr("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)
-            )
+            raise ConfigError("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)
     if metrics and not isinstance(callbacks, Mapping):
-        raise ConfigError(tr("Python: metrics: only callbacks that are functions need it; a class has METRICS"))
+        raise ConfigError("Python: metrics: only callbacks that are functions need it; a class has METRICS")
     if isinstance(callbacks, Mapping):
         callbacks = from_functions(callbacks, metrics)
     if callbacks is not None:
         if not isinstance(callbacks, str | type):
             raise ConfigError(
-                tr("Python: callbacks: got {value!r}; expected a class, or functions by event", value=callbacks)
+                "Python: callbacks: got {value!r}; expected a class, or functions by event", value=callbacks
             )
         values = {**values, "general_cfg": {**values.get("general_cfg", {}), "callbacks": callbacks}}
     flags, values = own.by_name(flags), own.by_name(values)
     config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
     if config.general.mode != "train":
-        raise ConfigError(tr("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"))
+        raise ConfigError("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model")
     compatibility.check(config)
     return config

@@ -30,11 +30,12 @@ from framework.pages.sentences import sentences as page_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS = (
-    "CallbackError", "Changed", "CheckpointError", "Claimed", "DataError", "DatabaseError", "EnvError", "JoystickError",
-    "Lost", "MissingObject", "NetworkError", "NoCounterpartError", "NumericsError", "OwnEnvError", "OwnLossError",
-    "RayError", "RayUnavailable", "Stopped", "StorageError", "TaskDirError", "TaskError", "TrustError", "UnfitError",
+    "CallbackError", "Changed", "CheckpointError", "Claimed", "ConfigError", "DataError", "DatabaseError",
+    "EnvError", "JoystickError", "Lost", "MissingObject", "NetworkError", "NoCounterpartError", "NumericsError",
+    "OwnEnvError", "OwnLossError", "RayError", "RayUnavailable", "Stopped", "StorageError", "TaskDirError",
+    "TaskError", "TrustError", "UnfitError",
 )  # fmt: skip
-"""Errors that say a sentence themselves: the subclasses of Said."""
+"""Errors that say a sentence themselves: ConfigError, and the subclasses of Said."""
 FUNCTIONS = ("tr", "english", *ERRORS)
 PACKAGES = ("algos", "config", "envs", "framework")
 SCRIPTS = sorted(path for ending in ("js", "html") for path in (ROOT / "framework").rglob(f"*.{ending}"))

@@ -21,7 +21,7 @@ def chosen(request: Namespace, words: Sequence[str]) -> tuple[Choice, list[str]]
     """Returns the choice for the environment of a request, and notes for the user. words: settings that are written.
     Raises ConfigError if there is no environment to look at."""
     if request.yaml or request.resume or request.test:
-        raise ConfigError(tr("--algo auto chooses for an environment; leave out --yaml, --resume and --test"))
+        raise ConfigError("--algo auto chooses for an environment; leave out --yaml, --resume and --test")
     ours = [word for word in words if not word.startswith("algo_cfg.")]
     finders = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
     config = load(None, [*ours, "general_cfg.preset=none"], algo="PPO", env=request.env, **finders)

@@ -57,7 +57,7 @@ def _configured(request: argparse.Namespace) -> tuple[RunConfig, str]:
         device = "cuda"
     if len(configs) > 1:
         names = ", ".join(configs)
-        raise ConfigError(tr("a job trains one experiment; print a script for each of: {names}", names=names))
+        raise ConfigError("a job trains one experiment; print a script for each of: {names}", names=names)
     return next(iter(configs.values())), device
 
 

@@ -120,7 +120,7 @@ def compare(
     come to; last, to compare the last scores of runs of unequal lengths.
     """
     if at not in COMPARED_AT:
-        raise ConfigError(tr("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT)))
+        raise ConfigError("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT))
     try:
         several = [runs] if isinstance(runs, str | PathLike) else list(runs)
         places = [fspath(run) for run in several]

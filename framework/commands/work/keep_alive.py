@@ -34,7 +34,7 @@ CHOSEN = (None, "auto")
 def run(request: Namespace) -> int:
     """Trains, and goes on with what there is in the folder that --into names. Returns the exit status."""
     if is_windows():  # a child there gets no pipe
-        return start.nothing_started(ConfigError(tr("--keep-alive needs Linux or macOS; leave it out")))
+        return start.nothing_started(ConfigError("--keep-alive needs Linux or macOS; leave it out"))
     words = [word for word in request.command_line if word != FLAG]
     into = getattr(request, "into", None)  # `resume NAME` has no such flag
     if stores.is_url(into or "") and not request.take_over:

@@ -47,14 +47,12 @@ def manifest(job: Job) -> str:
     is_copied = stores.is_url(job.into or "")
     if not job.request.volume and not is_copied:
         raise ConfigError(
-            tr(
-                "a pod's disk goes with the pod: --volume CLAIM names the claim of a volume for tasks/, "
-                "--into s3://BUCKET/NAME a store"
-            )
+            "a pod's disk goes with the pod: --volume CLAIM names the claim of a volume for tasks/, "
+            "--into s3://BUCKET/NAME a store"
         )
     name = re.sub(r"[^a-z0-9]+", "-", job.name.lower()).strip("-")[:50] or "training"
     if job.into and not is_copied and (PurePosixPath(job.into).is_absolute() or len(PurePosixPath(job.into).parts) > 1):
-        raise ConfigError(tr("--into {into}: in a pod it is a name under tasks/, the volume", into=repr(job.into)))
+        raise ConfigError("--into {into}: in a pod it is a name under tasks/, the volume", into=repr(job.into))
     objects = [*([_settings(job, name)] if job.yaml else []), _ray_job(job, name) if job.ray else _job(job, name)]
     use = tr("kubectl apply -f FILE starts it; kubectl delete -f FILE stops it after a save; apply it again to go on")
     head = f"# {job.command}\n# {use}\n"
@@ -116,7 +114,7 @@ def _job(job: Job, name: str) -> Object:
 def _ray_job(job: Job, name: str) -> Object:
     """Returns a RayJob: a cluster for this training alone, whose head drives it."""
     if job.seeds:
-        raise ConfigError(tr("--seeds prints a Job for each seed; leave out general_cfg.mp_backend=ray"))
+        raise ConfigError("--seeds prints a Job for each seed; leave out general_cfg.mp_backend=ray")
     words = [*_words(job), "general_cfg.ray_address=auto", "--into", _folder(job, name), "--keep-alive"]
     head = {"rayStartParams": {}, "template": {"spec": _pod(job, name, "ray-head")}}
     workers = {
