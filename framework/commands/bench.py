@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from config.foreign import flags as foreign_flags
+from config.read import arguments
 from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
@@ -45,13 +46,11 @@ def _numbers(text: str, least: int) -> tuple[int, ...]:
     """Returns the numbers of a list such as 1,2,4, without repetitions."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and least <= int(word) <= MOST for word in words):
-        raise argparse.ArgumentTypeError(
-            tr(
-                "invalid list {text!r}: use numbers from {least} to {most}, such as 1,2,4",
-                text=text,
-                least=least,
-                most=MOST,
-            )
+        raise arguments.Refused(
+            "invalid list {text!r}: use numbers from {least} to {most}, such as 1,2,4",
+            text=text,
+            least=least,
+            most=MOST,
         )
     return tuple(dict.fromkeys(map(int, words)))
 
@@ -62,7 +61,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 3600:
-        raise argparse.ArgumentTypeError(
-            tr("invalid number of seconds {text!r}: use more than 0, and at most 3600", text=text)
-        )
+        raise arguments.Refused("invalid number of seconds {text!r}: use more than 0, and at most 3600", text=text)
     return seconds

@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ERRORS = (
     "CallbackError", "Changed", "CheckpointError", "Claimed", "ConfigError", "DataError", "DatabaseError",
     "EnvError", "JoystickError", "Lost", "MissingObject", "NetworkError", "NoCounterpartError", "NumericsError",
-    "OwnEnvError", "OwnLossError", "RayError", "RayUnavailable", "Stopped", "StorageError", "TaskDirError",
-    "TaskError", "TrustError", "UnfitError",
+    "OwnEnvError", "OwnLossError", "RayError", "RayUnavailable", "Refused", "Stopped", "StorageError",
+    "TaskDirError", "TaskError", "TrustError", "UnfitError",
 )  # fmt: skip
 """Errors that say a sentence themselves: ConfigError, and the subclasses of Said."""
 FUNCTIONS = ("tr", "english", *ERRORS)
@@ -59,7 +59,9 @@ def calls(tree: ast.AST) -> Iterator[str]:
     """Yields the sentences of the calls of FUNCTIONS in a piece of code."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(text))]) if (
+                name in FUNCTIONS
+            ):
                 yield text
 
 
