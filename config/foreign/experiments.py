@@ -38,22 +38,20 @@ def load_all(
     for dialect in DIALECTS:
         if document and (source := dialect.settings(document)):
             if not algo:
-                problem = tr(
+                raise ConfigError(
                     "{path}: settings of {library} without the name of an algorithm: {command}",
                     path=yaml_path,
                     library=dialect.library,
                     command=f"{PROGRAM} --run NAME -f {quoted(str(yaml_path))}",
                 )
-                raise ConfigError(problem)
             return {"": read_one(file=source)}
     sources = experiments(document) if document else {}
     if document and sources and (domains := list(search_space.domains_of(document.value, document.place, []))):
         first = domains[0]
         command = f"{PROGRAM} tune -f {quoted(str(yaml_path))}"
-        problem = tr(
+        raise ConfigError(
             "{place}: {path}: values to try are for: {command}", place=first.place, path=first.path, command=command
         )
-        raise ConfigError(problem)
     if not sources:
         return {"": read_one(file=document)}
     return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})

@@ -111,12 +111,11 @@ class Tuning:
         filled = replace(self.document, value=search_space.filled(self.document.value, self.domains, settings))
         several = experiments(filled)
         if len(several) > 1:
-            problem = tr(
+            raise ConfigError(
                 "{name} has {count} experiments; copy the one to tune into a file of its own",
                 name=self.name,
                 count=len(several),
             )
-            raise ConfigError(problem)
         run = load(self.name, file=next(iter(several.values()), filled), **self.options)
         if run.objects:
             raise ConfigError(
@@ -197,12 +196,11 @@ def _tuning(
         )
     document = replace(document, duplicates=[])
     if not isinstance(document.value, dict):
-        problem = tr(
+        raise ConfigError(
             "{place}: got {value}; expected sections with values to try",
             place=document.place.text,
             value=shown(document.value),
         )
-        raise ConfigError(problem)
     _add_words(document, words, problems)
     for path, leaf in (leaves or {}).items():
         placed = sources.document_of({path: leaf}, "Python").place.parts[path]

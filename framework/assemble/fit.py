@@ -76,7 +76,7 @@ def _check_schedules(config: RunConfig) -> None:
         for key, schedule in ({} if limits.planned(config.general) else algo.schedules()).items():
             places = (config.where.get(f"{part}.{key}") for part in (section, "algo_cfg"))
             place = next(filter(None, places), tr("default"))
-            problem = tr(
+            raise ConfigError(
                 "{place}: {section}.{key}: {schedule} follows the plan of the run, and there is none; "
                 "set general_cfg.max_episode, max_total_step or max_update",
                 place=place,
@@ -84,7 +84,6 @@ def _check_schedules(config: RunConfig) -> None:
                 key=key,
                 schedule=schedule if isinstance(schedule, str) else json.dumps(schedule),
             )
-            raise ConfigError(problem)
 
 
 def drawing_faults(config: RunConfig) -> list[str]:
@@ -102,7 +101,7 @@ def _rows_that_fit(config: RunConfig) -> None:
     rows, free = config.env.n_envs, machine.available_bytes()
     if free is not None and rows * ROW_BYTES > free:
         place = config.where.get("env_cfg.n_envs", tr("default"))
-        problem = tr(
+        raise ConfigError(
             "{place}: env_cfg.n_envs: {rows:,} environments need at least {needed:,.0f} GiB and this machine has "
             "{free:,.1f} GiB free",
             place=place,
@@ -110,7 +109,6 @@ def _rows_that_fit(config: RunConfig) -> None:
             needed=rows * ROW_BYTES / 2**30,
             free=free / 2**30,
         )
-        raise ConfigError(problem)
 
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:

@@ -132,13 +132,12 @@ def with_settings(
     extra = [word for word in words if not word.startswith((*WHERE, *LIMITS))]
     if extra:
         example = as_written(folder / members[0].folder)
-        problem = tr(
+        raise ConfigError(
             "resume continues a group with its own settings, and higher limits; leave out {words}, or name one of its "
             "runs, such as {example}",
             words=", ".join(extra),
             example=example,
         )
-        raise ConfigError(problem)
     if fault := fault_below(folder, tr("a group of runs")):
         raise ConfigError(fault)
     configs: dict[str, RunConfig] = {}
@@ -152,13 +151,12 @@ def with_settings(
         address = config.general.ray_address if config.general.mp_backend == "ray" else None
         if address and not any(word.startswith(WHERE[1]) for word in words):
             key = f"general_cfg.ray_address={address}"
-            problem = tr(
+            raise ConfigError(
                 "{path}: the cluster of the group is not used unless the command names it: add {key}, or "
                 "general_cfg.ray_address=null",
                 path=as_written(folder / file),
                 key=key,
             )
-            raise ConfigError(problem)
     return {member: configs[member.file] for member in members}
 
 
@@ -170,7 +168,7 @@ def _refuse_lower(path: Path, document: Document, config: RunConfig) -> None:
         before = number(section.get(name)) if isinstance(section, dict) else None
         now = getattr(config.general, name)
         if before is not None and 0 < now < before:
-            problem = tr(
+            raise ConfigError(
                 "general_cfg.{name}={now}: the runs of the group end at {before}, as {path} says; expected a higher "
                 "number",
                 name=name,
@@ -178,4 +176,3 @@ def _refuse_lower(path: Path, document: Document, config: RunConfig) -> None:
                 before=before,
                 path=as_written(path),
             )
-            raise ConfigError(problem)

@@ -240,14 +240,13 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
     except Exception as error:
         if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
             raise  # a failure of the run itself, which says what it is, and may forbid to save
-        message = tr(
+        raise CallbackError(
             "{callbacks}.{event} has failed: {kind}: {error}",
             callbacks=type(callbacks).__name__,
             event=event,
             kind=type(error).__name__,
             error=error,
-        )
-        raise CallbackError(message) from error
+        ) from error
 
 
 class CallbackRecorder(Recorder):

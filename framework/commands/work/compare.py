@@ -125,6 +125,5 @@ def compare(
         several = [runs] if isinstance(runs, str | PathLike) else list(runs)
         places = [fspath(run) for run in several]
     except TypeError:
-        text = tr("compare: got {runs!r:.80}; expected runs, or names of runs, in a list", runs=runs)
-        raise ConfigError(text) from None
+        raise ConfigError("compare: got {runs!r:.80}; expected runs, or names of runs, in a list", runs=runs) from None
     return Compared(compared(places, threshold, ROOT, at))

@@ -97,13 +97,12 @@ def _continued(request: Namespace, words: list[str], folder: Path, place: str) -
     folder: its facts; place: what resume goes on with."""
     is_group = GroupFiles(folder).group.is_file()
     if is_group and (recorded := group_facts(folder).command_line) != words:
-        problem = tr(
+        raise ConfigError(
             "{folder} is a group of another command ({words}); name a new folder, or continue it: {command}",
             folder=as_written(folder),
             words=" ".join(map(str, recorded or [])),
             command=resume_command(folder, tuple(request.allow_import)),
         )
-        raise ConfigError(problem)
     changed = [] if is_group else _changed(folder, *start.configured(request).values())
     if not changed and supervisor.finished(folder):
         print(tr("{folder} has finished: nothing is left to train", folder=as_written(folder)))
