@@ -8,7 +8,7 @@ import torch
 from gymnasium.spaces import Discrete
 
 from algos.base import EnvSpec, Progress, UnfitError
-from algos.common.parts.team import Merge, Split
+from algos.common.parts.team import Split, merge
 from algos.qmix.mixer import monotonic, outputs
 from config.model.layers import Gru, Linear
 from config.read.loader import ConfigError
@@ -135,7 +135,7 @@ def test_rows_become_agents_with_their_index_and_agents_rows():
     x = torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
     split = Split(2)(x)
     assert split.tolist() == [[1, 2, 1, 0], [3, 4, 0, 1], [5, 6, 1, 0], [7, 8, 0, 1]]
-    assert Merge(2)(split).tolist() == [split[:2].tolist(), split[2:].tolist()]
+    assert merge(2)(split).tolist() == [split[:2].tolist(), split[2:].tolist()]
 
 
 @BOTH

@@ -65,15 +65,9 @@ class OwnParts(nn.Module):
         return torch.stack([part(rows) for part, rows in zip(self.parts, inputs, strict=True)], 1).flatten(0, 1)
 
 
-class Merge(nn.Module):
-    """Outputs of single agents [B S, A] -> [B, S, A]."""
-
-    def __init__(self, agents: int) -> None:
-        super().__init__()
-        self.agents = agents
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.unflatten(0, (-1, self.agents))
+def merge(agents: int) -> nn.Module:
+    """Returns a layer for outputs of single agents: [B S, A] -> [B, S, A]."""
+    return nn.Unflatten(0, (-1, agents))
 
 
 def actions_of_each(spec: EnvSpec) -> int:
@@ -133,11 +127,11 @@ def shared_by_agents(
     the index of one agent alone. With recurrent layers its state [B, S size] is that of all agents."""
     agents = spec.agents
     if agents == 1:
-        return networks.build(spec, layers, out, cfg, seed, normalizer=normalizer).extend([Merge(1)])
+        return networks.build(spec, layers, out, cfg, seed, normalizer=normalizer).extend([merge(1)])
     network = networks.build(_of_one(spec, agents), layers, out, cfg, seed)
     modules = [module for stage in _stages(network) for module in (stage if isinstance(stage, Network) else [stage])]
     before = [] if normalizer is None else [normalizer]  # of the joint observation: each agent has its own statistics
-    return networks.assembled([*before, Split(agents), *modules, Merge(agents)], agents)
+    return networks.assembled([*before, Split(agents), *modules, merge(agents)], agents)
 
 
 def own_of_agents(
@@ -154,7 +148,7 @@ def own_of_agents(
         for part in zip(*map(_stages, single_networks), strict=True)
     ]
     before = [] if normalizer is None else [normalizer]
-    return networks.assembled([*before, SplitOwn(agents), *parts, Merge(agents)], agents)
+    return networks.assembled([*before, SplitOwn(agents), *parts, merge(agents)], agents)
 
 
 def _stages(network: Network | Recurrent) -> Sequence[nn.Module]:
