@@ -14,14 +14,11 @@ from framework.archive.curves import STEPS, Array, shown
 from framework.pages import svg
 from framework.pages.charts import Line
 from framework.pages.html_page import asset, data_url, paragraph, text
+from framework.pages.svg import HEIGHT, SIDE, TOP, WIDTH, height_of
 
 COLORS = ("#2f88c9", "#e0702a", "#0a9e75", "#c76fa3", "#a8860f", "#7f6bd0")
 """Colors of lines, in the order of those of a page: of medium lightness, since a picture does not know if its page is
 dark."""
-WIDTH, HEIGHT = 960, 380
-"""Size of a chart in pixels."""
-TOP, BOTTOM, SIDE = 52, 22, 56
-"""Its margins in pixels."""
 _STYLE = f"<style>\n{asset('cell.css')}</style>"
 _CHART_STYLE = (
     "text { fill: #808894; font: 15px system-ui, sans-serif; } text.name { font-size: 16px; } "
@@ -68,7 +65,7 @@ def chart(
     up = svg.Axis(shown(quantity), "linear", (heights[0], heights[-1]))
 
     def way(points: Iterable[Point]) -> str:
-        places = ((SIDE + (WIDTH - 2 * SIDE) * along.place(x), _height(up.place(y))) for x, y in points)
+        places = ((SIDE + (WIDTH - 2 * SIDE) * along.place(x), height_of(up.place(y))) for x, y in points)
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
 
     parts = list(_grid(along, up, heights))
@@ -114,16 +111,12 @@ def _grid(along: svg.Axis, up: svg.Axis, heights: Sequence[float]) -> Iterator[s
     names = tr("{quantity}, over {axis}", quantity=up.name, axis=along.name)
     yield f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(names)}</text>'
     for value in heights:
-        y = _height(up.place(value))
+        y = height_of(up.place(value))
         yield f'<path class="rule" d="M{SIDE} {y:.1f}H{WIDTH - SIDE}"/>'
         yield f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.brief(value)}</text>'
     for value in svg.steps(*along.values):
         x = SIDE + (WIDTH - 2 * SIDE) * along.place(value)
         yield f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{svg.brief(value)}</text>'
-
-
-def _height(place: float) -> float:
-    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - place)
 
 
 def _legend(lines: Sequence[Line]) -> str:

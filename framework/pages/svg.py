@@ -8,7 +8,7 @@ from framework.pages.html_page import asset, text
 from framework.screen.formatting import short
 
 WIDTH, HEIGHT = 960, 380
-"""Size in pixels; a figure with many axes is wider."""
+"""Size in pixels, also of a chart in a notebook; a figure with many axes is wider."""
 TOP, BOTTOM, SIDE = 52, 22, 56
 """Margins in pixels."""
 LEAST_GAP = 120
@@ -123,7 +123,7 @@ def parallel(axes: Sequence[Axis], lines: Sequence[tuple[Line, Sequence[Any]]]) 
     parts = []
     for line, values in reversed(lines):
         crossed = enumerate(zip(axes, values, strict=True))
-        points = [(SIDE + gap * n, _y(axis.place(value))) for n, (axis, value) in crossed if value is not None]
+        points = [(SIDE + gap * n, height_of(axis.place(value))) for n, (axis, value) in crossed if value is not None]
         if len(points) > 1:
             parts.append(_path(line, points))
     for number, axis in enumerate(axes):
@@ -132,13 +132,13 @@ def parallel(axes: Sequence[Axis], lines: Sequence[tuple[Line, Sequence[Any]]]) 
 
 
 def _axis(axis: Axis, x: float, letters: int) -> Iterator[str]:
-    yield f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{_y(1):.1f}" y2="{_y(0):.1f}"/>'
+    yield f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{height_of(1):.1f}" y2="{height_of(0):.1f}"/>'
     lines = wrapped(axis.name, letters)
     for number, part in enumerate(lines):
         y = TOP - 12 - 14 * (len(lines) - 1 - number)
         yield f'<text class="name" x="{x:.1f}" y="{y}" text-anchor="middle">{text(part)}</text>'
     for place, label in axis.ticks():
-        yield f'<text class="tick" x="{x + 5:.1f}" y="{_y(place) + 4:.1f}">{text(label)}</text>'
+        yield f'<text class="tick" x="{x + 5:.1f}" y="{height_of(place) + 4:.1f}">{text(label)}</text>'
 
 
 def wrapped(name: str, letters: int) -> list[str]:
@@ -150,7 +150,8 @@ def wrapped(name: str, letters: int) -> list[str]:
     return [name[:at], _cut(name[at:], letters)]
 
 
-def _y(place: float) -> float:
+def height_of(place: float) -> float:
+    """Returns the pixels from the top to a place on an axis, from 0 to 1."""
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - place)
 
 
