@@ -38,7 +38,7 @@ def problems(request: argparse.Namespace) -> Iterator[str]:
             "--epoch E is E windows of --batchsz B; give both, or general_cfg.max_total_step=STEPS or "
             "general_cfg.max_iteration=N"
         )
-    keys = _keys(request)
+    keys = keys_of(request)
     for flag, path, value in _of_flags(request):
         if path in keys:
             yield tr("{flag} sets {path}={value}; leave out one of the two", flag=flag, path=path, value=value)
@@ -46,7 +46,7 @@ def problems(request: argparse.Namespace) -> Iterator[str]:
             yield tr("{flag} is for training; a test has the settings of its run", flag=flag)
 
 
-def _keys(request: argparse.Namespace) -> set[str]:
+def keys_of(request: argparse.Namespace) -> set[str]:
     """Returns the settings that are written as section.key=value."""
     return {word.partition("=")[0].strip() for word in request.overrides}
 
@@ -60,7 +60,7 @@ def settings(request: argparse.Namespace) -> list[Abbreviated]:
     from config.foreign import convlab  # heavy
 
     kind = convlab.kind_in(request.config) if request.config else None
-    keys, loads = _keys(request), request.yaml or request.resume or request.test or (request.config and not kind)
+    keys, loads = keys_of(request), request.yaml or request.resume or request.test or (request.config and not kind)
     if loads or request.algo or keys & {"general_cfg.algo_name", "general_cfg.preset", "general_cfg.load_path"}:
         return flags
     if request.env or keys & {"general_cfg.env_name", "env_cfg.id"}:

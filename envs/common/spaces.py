@@ -29,7 +29,6 @@ class Observations:
     Discrete parts only becomes MultiDiscrete."""
 
     def __init__(self, space: Space) -> None:
-        self._source = space
         self._leaves = tuple(leaves_of(space)) if isinstance(space, Dict | Tuple) else ()
         self.start: Any = getattr(space, "start", 0)
         self._shifted = bool(np.any(self.start))

@@ -23,10 +23,6 @@ class Palette(NamedTuple):
 LIGHT = Palette("#0072b2", "#d55e00", "#007a5e", "#6b7280", "#1c2430", "#e5e7eb", "#ffffff")
 
 
-DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440", "none")
-"""For a dark page: its own background shows through."""
-
-
 def dress(axes: Any, title: str, beside: str, quantity: str, over: str = STEPS) -> None:
     from matplotlib.ticker import EngFormatter
 

@@ -42,9 +42,7 @@ OF_RESUME = {
 """Flags that exclude another one, and why."""
 
 
-def keys(request: argparse.Namespace) -> set[str]:
-    """Returns the settings that are written as section.key=value."""
-    return {word.partition("=")[0].strip() for word in request.overrides}
+keys = foreign_flags.keys_of
 
 
 def twice(request: argparse.Namespace) -> Iterator[str]:
