@@ -24,14 +24,14 @@ from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
 from config.model.arrays import Part as Part
 from config.model.course import Schedule
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 
 Batch = dict[str, torch.Tensor]
 Tree = dict[str, Any]
 """Nested dicts and lists with arrays, tensors, numbers, strings, booleans and None as leaves."""
 
 
-class UnfitError(Said, ValueError):
+class UnfitError(UserError, ValueError):
     """Raised for settings that do not fit the environment, such as a layer list; the message explains why."""
 
 

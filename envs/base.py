@@ -15,11 +15,11 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from config.model.arrays import Array, Model, Part
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 from config.tell.traceback import concise
 
 
-class EnvError(Said, RuntimeError):
+class EnvError(UserError, RuntimeError):
     """An environment failed or violates its API; the message names the environment, the place and the remedy."""
 
     _render_traceback_ = concise

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TextIO
 
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 from config.tell.traceback import concise
 
 ERROR = tr("error: ")
@@ -15,7 +15,7 @@ MISTAKE = 2
 """Exit status of a run that ended with one of these errors."""
 
 
-class JoystickError(Said):
+class JoystickError(UserError):
     """Base class; str() is the message."""
 
     _render_traceback_ = concise

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from config.program import PROGRAM
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 
 
 class Meaning(NamedTuple):
@@ -37,7 +37,7 @@ class Meaning(NamedTuple):
     remark: str = ""
 
 
-class NoCounterpartError(Said):
+class NoCounterpartError(UserError):
     """A word or value that means nothing here; the message says what to write in its place."""
 
 

@@ -5,14 +5,14 @@ import re
 from pathlib import Path, PurePosixPath
 
 from config.read.opening import named
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 from config.tell.names import did_you_mean
 
 _DRIVE = re.compile(r"[A-Za-z]:(?=[\\/])")
 """Drive of Windows, whose colon is not the one before the name of a class."""
 
 
-class OwnEnvError(Said):
+class OwnEnvError(UserError):
     """A file leads to no environment; the message says why, and what to write."""
 
 

@@ -13,7 +13,7 @@ from config.program import PROGRAM
 from config.read.opening import named
 from config.read.task_files import RUN
 from config.system.files import is_private, patiently
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 
 _OTHERS_MAY_WRITE = 0o022
 _ANYBODY_MAY_WRITE = 0o002
@@ -27,7 +27,7 @@ _quiet: Callable[[], AbstractContextManager[None]] = nullcontext
 """Returns a context in which nothing else is written to the terminal."""
 
 
-class TrustError(Said):
+class TrustError(UserError):
     """The file of trusted folders cannot be used; the message says why."""
 
 

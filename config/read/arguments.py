@@ -5,7 +5,7 @@ import contextlib
 import math
 
 from config.own import envs as own_env
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 
 COMPARED_AT = ("common", "last")
 """Scores that the command compare compares: at a step that all runs have come to, or the last ones."""
@@ -17,7 +17,7 @@ MOST_MEANT = 20
 """Largest single seed that may be meant as the number of runs."""
 
 
-class Refused(Said, argparse.ArgumentTypeError):
+class InvalidArgument(UserError, argparse.ArgumentTypeError):
     """The text of a flag has no value."""
 
 
@@ -34,17 +34,17 @@ def seeds(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
         if not all(number.isascii() and number.isdecimal() for number in (first, last or first)) or (dots and not last):
-            raise Refused("invalid seed {text!r}: use 1..5, or a list such as 1,2,7", text=part.strip())
+            raise InvalidArgument("invalid seed {text!r}: use 1..5, or a list such as 1,2,7", text=part.strip())
         low, high = int(first), int(last or first)
         if low > high:
-            raise Refused("empty range {range}: use {high}..{low}", range=part.strip(), high=high, low=low)
+            raise InvalidArgument("empty range {range}: use {high}..{low}", range=part.strip(), high=high, low=low)
         if high - low >= MOST_SEEDS:
-            raise Refused("{range} is more than {most} runs", range=part.strip(), most=MOST_SEEDS)
+            raise InvalidArgument("{range} is more than {most} runs", range=part.strip(), most=MOST_SEEDS)
         numbers += range(low, high + 1)
     if 0 in numbers or max(numbers) >= 2**63:
-        raise Refused("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
+        raise InvalidArgument("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
     if twice := next((seed for seed in numbers if numbers.count(seed) > 1), None):
-        raise Refused("{seed} is listed twice; two runs with one seed are the same run", seed=twice)
+        raise InvalidArgument("{seed} is listed twice; two runs with one seed are the same run", seed=twice)
     return tuple(numbers)
 
 
@@ -63,7 +63,7 @@ def one_seed(numbers: tuple[int, ...]) -> str:
 def text(words: str) -> str:
     """Refuses empty text: an unset shell variable does not ask for the default."""
     if not words.strip():
-        raise Refused("nothing was given; give a value, or leave the flag out")
+        raise InvalidArgument("nothing was given; give a value, or leave the flag out")
     return words
 
 
@@ -73,13 +73,15 @@ def module(words: str) -> str:
     try:
         return own_env.module_of(name) if name.endswith(".py") else name.removeprefix("./")
     except own_env.OwnEnvError as error:
-        raise Refused(str(error)) from None
+        raise InvalidArgument(str(error)) from None
 
 
 def count(words: str, least: int = 1) -> int:
     """Returns a whole number, 1 or more; least: or this."""
     if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words) >= least):
-        raise Refused("invalid number {text!r}: use a whole number, {least} or more", text=words[:40], least=least)
+        raise InvalidArgument(
+            "invalid number {text!r}: use a whole number, {least} or more", text=words[:40], least=least
+        )
     return int(words)
 
 
@@ -93,13 +95,13 @@ def score(words: str) -> float:
     with contextlib.suppress(ValueError):
         if math.isfinite(value := float(words)):
             return value
-    raise Refused("invalid score {text!r}: use a number, such as 475", text=words[:40])
+    raise InvalidArgument("invalid score {text!r}: use a number, such as 475", text=words[:40])
 
 
 def port(words: str) -> int:
     """Returns the number of a port, 1 to 65535."""
     if not (words.isascii() and words.isdecimal() and len(words) < 6 and 0 < int(words) < 2**16):
-        raise Refused("invalid port {text!r}: use 1 to 65535, or leave it out", text=words[:40])
+        raise InvalidArgument("invalid port {text!r}: use 1 to 65535, or leave it out", text=words[:40])
     return int(words)
 
 
@@ -108,7 +110,7 @@ def model(words: str) -> str | int:
     if words.isascii() and words.isdecimal() and len(words) < 19:
         return int(words)
     if words not in ("best", "latest"):
-        raise Refused("invalid model {text!r}: use best, latest, or the number of an update", text=words[:40])
+        raise InvalidArgument("invalid model {text!r}: use best, latest, or the number of an update", text=words[:40])
     return words
 
 
@@ -117,7 +119,7 @@ def grid(words: str) -> tuple[int, int]:
     rows, _, columns = words.lower().partition("x")
     sides = [int(side) if side.isascii() and side.isdecimal() and len(side) < 3 else 0 for side in (rows, columns)]
     if not all(1 <= side <= MOST_SIDE for side in sides):
-        raise Refused(
+        raise InvalidArgument(
             "invalid grid {text!r}: use rows x columns, 1x2 to {most}x{most}", text=words[:40], most=MOST_SIDE
         )
     return sides[0], sides[1]

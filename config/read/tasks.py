@@ -9,14 +9,14 @@ from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.read.task_files import GROUP, GROUPS, RUN, TUNING
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 from config.tell.names import nearest
 
 MOST_BYTES = 1 << 20
 """Bytes of RUN that are read."""
 
 
-class TaskError(Said):
+class TaskError(UserError):
     """load_path does not lead to a task directory; the message says why."""
 
 

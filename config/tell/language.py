@@ -91,7 +91,7 @@ def tr(sentence: str, /, **values: object) -> str:
     return _filled(text, values) if _CHINESE.search(text) else text.format(**values)
 
 
-class Said(Exception):
+class UserError(Exception):
     """An error whose text a user reads. It is raised with a sentence and the values in its places, as tr takes them;
     what is no sentence of a catalog stays as it is."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 from envs.dialog.acts import ANY, Value
 from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, Domain, minutes
 
@@ -23,7 +23,7 @@ TAXI = {"taxi_colors": tr("colors"), "taxi_types": tr("types of car")}
 Entity = Mapping[str, str | None]
 
 
-class DatabaseError(Said, ValueError):
+class DatabaseError(UserError, ValueError):
     """A database cannot be used; the message says which file, and why."""
 
 

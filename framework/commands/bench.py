@@ -46,7 +46,7 @@ def _numbers(text: str, least: int) -> tuple[int, ...]:
     """Returns the numbers of a list such as 1,2,4, without repetitions."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and least <= int(word) <= MOST for word in words):
-        raise arguments.Refused(
+        raise arguments.InvalidArgument(
             "invalid list {text!r}: use numbers from {least} to {most}, such as 1,2,4",
             text=text,
             least=least,
@@ -61,5 +61,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 3600:
-        raise arguments.Refused("invalid number of seconds {text!r}: use more than 0, and at most 3600", text=text)
+        raise arguments.InvalidArgument(
+            "invalid number of seconds {text!r}: use more than 0, and at most 3600", text=text
+        )
     return seconds

@@ -101,13 +101,13 @@ def _seconds(text: str) -> int:
 def _word(text: str) -> str:
     """Returns a name that needs no quotes in a line of a script."""
     if not re.fullmatch(r"[\w.,:@/-]+", text, re.ASCII):
-        raise arguments.Refused("invalid name {text!r}: use letters, digits and . , : @ / - _", text=text)
+        raise arguments.InvalidArgument("invalid name {text!r}: use letters, digits and . , : @ / - _", text=text)
     return text
 
 
 def _memory(text: str) -> str:
     if not re.fullmatch(r"[1-9][0-9]{0,6}[MGT]", text):
-        raise arguments.Refused("invalid memory {text!r}: use a number with M, G or T: 8G", text=text)
+        raise arguments.InvalidArgument("invalid memory {text!r}: use a number with M, G or T: 8G", text=text)
     return text
 
 
@@ -115,7 +115,7 @@ def _time(text: str) -> int:
     """Returns the seconds of a time as SLURM reads it: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S."""
     match = re.fullmatch(r"(?:(\d{1,3})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?", text)
     if match is None:
-        raise arguments.Refused(
+        raise arguments.InvalidArgument(
             "invalid time {text!r}: use HOURS:MINUTES:SECONDS, or DAYS-HOURS:MINUTES:SECONDS", text=text
         )
     days, *parts = match.groups()

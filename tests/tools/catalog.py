@@ -29,15 +29,22 @@ from framework.catalog import ALGOS, ENVS
 from framework.pages.sentences import sentences as page_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
-ERRORS = (
-    "CallbackError", "Changed", "CheckpointError", "Claimed", "ConfigError", "DataError", "DatabaseError",
-    "EnvError", "JoystickError", "Lost", "MissingObject", "NetworkError", "NoCounterpartError", "NumericsError",
-    "OwnEnvError", "OwnLossError", "RayError", "RayUnavailable", "Refused", "Stopped", "StorageError",
-    "TaskDirError", "TaskError", "TrustError", "UnfitError",
-)  # fmt: skip
-"""Errors that say a sentence themselves: ConfigError, and the subclasses of Said."""
-FUNCTIONS = ("tr", "english", *ERRORS)
 PACKAGES = ("algos", "config", "envs", "framework")
+
+
+def _errors() -> frozenset[str]:
+    """Returns the names of the errors that say a sentence themselves: ConfigError, UserError and its subclasses."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    bases = {node.name: {base.id for base in node.bases if isinstance(base, ast.Name)} for node in classes}
+    errors = {"ConfigError", "UserError"}
+    while more := {name for name in bases.keys() - errors if bases[name] & errors}:
+        errors |= more
+    return frozenset(errors)
+
+
+ERRORS = _errors()
+FUNCTIONS = ("tr", "english", *ERRORS)
 SCRIPTS = sorted(path for ending in ("js", "html") for path in (ROOT / "framework").rglob(f"*.{ending}"))
 """Scripts of pages, and the page of the command watch."""
 

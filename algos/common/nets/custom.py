@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from config.own import objects as own
-from config.tell.language import Said, tr
+from config.tell.language import UserError, tr
 
 Shape = tuple[int, ...]
 ROWS = 2
@@ -142,7 +142,7 @@ _marked: set[type] = set()
 """Classes of the marked layers of this process; without any, no parameter is looked at in an update."""
 
 
-class OwnLossError(Said, ValueError):
+class OwnLossError(UserError, ValueError):
     """A loss or a statistic of a layer of the user's own is unusable; the message says why."""
 
 
