@@ -182,10 +182,9 @@ def _close_inherited() -> None:
 at_fork(after_in_child=_close_inherited)
 
 
-def held_lock(folder: Path, name: str = LOCK) -> IO[str] | None:
-    """Returns the lock of a folder, which lasts until it is closed; None if another process has it. name: of the file
-    that is locked."""
-    file = open(folder / name, "a+", encoding="utf-8", opener=regular)  # noqa: SIM115  # held until it is closed
+def held_lock(folder: Path) -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
+    file = open(folder / LOCK, "a+", encoding="utf-8", opener=regular)  # noqa: SIM115  # held until it is closed
     if not take_lock(file):
         file.close()
         return None
@@ -203,11 +202,11 @@ def take_lock(file: IO[Any]) -> bool:
     return False
 
 
-def is_locked(folder: Path, name: str = LOCK) -> bool:
-    """Returns True if a process is writing to a task directory. Takes a shared lock for a moment. name: of the file
-    that is locked."""
+def is_locked(folder: Path) -> bool:
+    """Returns True if a process is writing to a task directory, or drives a group or a tuning. Takes a shared lock for
+    a moment."""
     try:
-        with open(folder / name, "rb", opener=regular) as file:
+        with open(folder / LOCK, "rb", opener=regular) as file:
             return not lock(file, shared=True)
     except OSError:
         return False

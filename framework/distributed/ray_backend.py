@@ -145,7 +145,8 @@ class RayBackend:
         return tr("waiting for {fragments}", fragments=collected) if fragments else ""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn."""
+        """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn, even
+        if the run was asked to stop: iterations and save points are where those of one process are."""
         with self.utilization.rounds:
             if self._offline:
                 yield from self._learn_offline(now)
@@ -155,7 +156,7 @@ class RayBackend:
                 self._collect(now)
                 yield from self._receive()
                 busy = self.adding or self.learning or self.owed or self._arrived or self.pool.awaited()
-                if self.stopping() or self.ahead or not busy:
+                if self.ahead or not busy:
                     return
 
     def _learn_offline(self, now: Now) -> Iterator[Learned]:

@@ -150,7 +150,7 @@ def _train(
         is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
-        with locked(folder, next(iter(members)).file, TRAINED), _copied(folder, config, work.screen):
+        with locked(folder, TRAINED), _copied(folder, config, work.screen):
             if is_new:
                 work.begin(command_line)
             else:

@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 
 from config.read.opening import regular
 from config.read.paths import as_written
-from config.read.task_files import LOCK
 from config.system.files import locks_are_inherited
 from config.tell.language import tr
 from framework.disk import task_dir
@@ -162,9 +161,9 @@ TRAINED = tr("{path} is being trained by another process; wait for it, or stop i
 
 
 @contextlib.contextmanager
-def locked(folder: Path, file: str = LOCK, sentence: str = TUNED) -> Iterator[None]:
-    """Keeps a second session out of a folder. file: the one that is locked; sentence: why it is kept out."""
-    lock = held_lock(folder, file)
+def locked(folder: Path, sentence: str = TUNED) -> Iterator[None]:
+    """Keeps a second session out of a folder. sentence: why it is kept out."""
+    lock = held_lock(folder)
     if lock is None:
         raise TaskDirError(sentence.format(path=as_written(folder)))
     with lock:

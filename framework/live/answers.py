@@ -20,11 +20,12 @@ from framework.archive.curves import EPISODES, SECONDS
 from framework.archive.run import RecordedRun
 from framework.disk.lines import last_lines
 from framework.disk.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, Notes
+from framework.disk.task_dir import is_locked
 from framework.errors import JoystickError
 from framework.live.files import Files
 from framework.live.overview import ListedRun, Overview, Row, id_of
 from framework.live.settings import Settings
-from framework.live.stop import Stops, lock_of
+from framework.live.stop import Stops
 from framework.pages.columns import title
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Answers:
             "id": id_of(folder.name),
             "name": printable(folder.name),
             "tuning": (folder / TUNING).is_file(),
-            "running": lock_of(folder) is not None,
+            "running": is_locked(folder),
             "tags": notes.tags,
             "note": bool(notes.note),
         }
@@ -208,8 +209,7 @@ class Answers:
         with self._lock:
             folder = self._folder(key)
             group = self._rows[key][0].group if key in self._rows else None
-            driven = group is not None and lock_of(group) is not None
-            return {"said": self._stops.stop(group if driven and group else folder)}
+            return {"said": self._stops.stop(group if group is not None and is_locked(group) else folder)}
 
     def compare(self, keys: Sequence[Any]) -> Answer:
         """Returns the address of a comparison of runs, which the command compare would write."""

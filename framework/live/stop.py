@@ -1,28 +1,15 @@
 """Stops a run, a group or a tuning as Ctrl-C in its terminal does: it saves, and can be resumed."""
 
-import os
 from pathlib import Path
 
-from config.read.task_files import GROUP, LOCK, TUNING
+from config.read.task_files import LOCK
 from config.tell.language import tr
 from framework.disk.task_dir import is_locked
 from framework.errors import JoystickError
 from framework.live.lock_holders import Processes, processes
 
-_MOST_LOCKS = 1000
-"""Number of files of a group that are looked at."""
 Holder = tuple[int, str]
 """Id of a process, and the time of its start: a later process may get the same id, and never both."""
-
-
-def lock_of(folder: Path) -> Path | None:
-    """Returns the locked file of a run, or of the process that drives a group or a tuning; None if none is locked. A
-    group locks the settings of its first run."""
-    names = [LOCK]
-    if (folder / GROUP).is_file() and not (folder / TUNING).is_file():
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(".yaml"))[:_MOST_LOCKS]
-    return next((folder / name for name in names if is_locked(folder, name)), None)
 
 
 class Stops:
@@ -41,9 +28,9 @@ class Stops:
 
     def _stop(self, folder: Path) -> str:
         system = processes()
-        lock = lock_of(folder)
-        if lock is None:
+        if not is_locked(folder):
             raise JoystickError("it does not run any more")
+        lock = folder / LOCK
         pid = _holder(system, lock)
         holder = pid, system.started(pid)
         if holder in self._asked:

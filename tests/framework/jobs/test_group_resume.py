@@ -15,6 +15,7 @@ import pytest
 
 from config.program import PROGRAM
 from framework.archive import task_list
+from framework.disk.atomic import write_whole
 from framework.disk.task_dir import TaskDir, read_facts, take_lock
 from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
@@ -164,7 +165,9 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
     }.items():
         assert run("resume", "here", *words) == 2
         assert answer in capsys.readouterr().err
-    with processes.locked(folder, "config.yaml"):
+    with processes.locked(folder):
+        settings = (folder / "config.yaml").read_bytes()
+        write_whole(folder / "config.yaml", settings)  # as a session with higher limits does
         assert run("resume", "here") == 2
     assert "here is being trained by another process; wait for it, or stop it first" in capsys.readouterr().err
     with open("here/seed_1.errors.txt", "ab") as errors:

@@ -26,7 +26,7 @@ import signal, sys, time
 from pathlib import Path
 from framework.disk.task_dir import held_lock
 signal.signal(signal.SIGINT, lambda *_: print('Ctrl-C', flush=True))
-lock = held_lock(Path(sys.argv[1]), sys.argv[2])
+lock = held_lock(Path(sys.argv[1]))
 print('held', flush=True)
 while True:
     time.sleep(0.02)
@@ -59,8 +59,8 @@ def id_of(server: Server, name: str = "one") -> str:
 class Holder:
     """A process that holds a lock, and prints a line for each Ctrl-C."""
 
-    def __init__(self, folder: Path, name: str = ".lock") -> None:
-        words = [sys.executable, "-c", HOLDER, str(folder), name]
+    def __init__(self, folder: Path) -> None:
+        words = [sys.executable, "-c", HOLDER, str(folder)]
         self.process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self.line() == "held"
 
@@ -218,7 +218,7 @@ def test_a_run_of_a_group_stops_the_process_that_drives_the_group(tasks: Path, w
     (folder / "config.yaml").write_text("general_cfg: {}\n")
     with served(tasks) as server, Holder(folder / "seed_1") as member:
         key = id_of(server, "Seeds/seed_1")
-        with Holder(folder, "config.yaml") as driver:
+        with Holder(folder) as driver:
             assert now(server)["groups"][0]["running"]
             assert f"process {driver.process.pid} " in done(server, "/stop", run=key)["said"]
             assert driver.line() == "Ctrl-C"
