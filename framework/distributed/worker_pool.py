@@ -17,6 +17,7 @@ from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.throttle import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
+from framework.loop.backend import WorkerLost
 from framework.policies.policy_plan import plan
 
 MOST_DEATHS = 5
@@ -143,7 +144,7 @@ class WorkerPool:
                 seconds=ray_errors.START_SECONDS,
             )
             if not self.ahead or len(self.workers) == 1:
-                raise JoystickError(text)
+                raise WorkerLost(text)
             self.say(tr("{text} The others continue", text=text))
 
     def awaited(self) -> dict[Any, WorkerHandle]:
@@ -171,13 +172,18 @@ class WorkerPool:
             worker.deaths = 0
 
     def each(self, ask: Callable[[Any], Any]) -> list[Any]:
-        """Returns the answers of all workers that are alive. ask: calls one, and returns the reference to its
-        answer."""
-        calls = [ask(worker.actor) for worker in self.workers if worker.actor is not None]
-        try:
-            return list(self.ray.get(calls))
-        except self.ray.exceptions.RayTaskError as error:
-            raise ray_errors.raised(self.ray.exceptions, error) from None
+        """Returns the answers of all workers that are alive; one that dies meanwhile is replaced later. ask: calls one,
+        and returns the reference to its answer."""
+        calls = [(worker, ask(worker.actor)) for worker in self.workers if worker.actor is not None]
+        answers = []
+        for worker, call in calls:
+            try:
+                answers.append(self.ray.get(call))
+            except self.ray.exceptions.RayTaskError as error:
+                raise ray_errors.raised(self.ray.exceptions, error) from None
+            except self.ray.exceptions.RayActorError as error:
+                self._failed(worker, error)
+        return answers
 
     # deaths -----------------------------------------------------------------------------------------------
 
@@ -199,8 +205,13 @@ class WorkerPool:
         why, silent = ray_errors.reason(error), time.monotonic() - worker.heard
         if worker.requests and 0 < self.config.general.env_timeout <= silent:
             why = tr("its environment has not answered for {silent:.0f} s", silent=silent)
+        worker.actor = None
+        worker.requests.clear()
+        worker.incarnation += 1
+        # running episodes are lost; the next ones have other numbers and seeds
+        worker.episode = np.ones(self.config.env.n_envs, np.int64) if worker.episode is None else worker.episode + 1
         if worker.deaths > MOST_DEATHS:
-            raise JoystickError(
+            raise WorkerLost(
                 "worker {number} died {deaths} times, the last time because {why}",
                 number=worker.number,
                 deaths=worker.deaths,
@@ -215,11 +226,7 @@ class WorkerPool:
                 pause=pause,
             )
         )
-        worker.actor, worker.not_before = None, time.monotonic() + pause
-        worker.requests.clear()
-        worker.incarnation += 1
-        # running episodes are lost; the next ones have other numbers and seeds
-        worker.episode = np.ones(self.config.env.n_envs, np.int64) if worker.episode is None else worker.episode + 1
+        worker.not_before = time.monotonic() + pause
 
     # stopping and going on --------------------------------------------------------------------------------
 

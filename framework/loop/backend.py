@@ -19,6 +19,12 @@ class Lost(JoystickError):
     of_machine = True
 
 
+class WorkerLost(JoystickError):
+    """A worker cannot be replaced; the state of everything else is whole, and can be saved."""
+
+    of_machine = True
+
+
 Now = Callable[[], Progress]
 """Returns the present progress of the run; called whenever a schedule is evaluated."""
 

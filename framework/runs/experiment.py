@@ -38,7 +38,7 @@ from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError, Stopped
 from framework.film.film import TrainingVideos
-from framework.loop.backend import Backend, Lost
+from framework.loop.backend import Backend, Lost, WorkerLost
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import MOST_ROWS
 from framework.loop.iteration import Count, EpisodeRows
@@ -467,10 +467,14 @@ class Experiment:
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;
         then the last checkpoint is saved, and also if the run was asked to stop."""
-        return self._survive(lambda: self._iterate(steps))
+        goal = self.trainer.iterations() + 1
+        return self._survive(lambda: self._iterate(steps, goal))
 
-    def _iterate(self, steps: int) -> str | None:
+    def _iterate(self, steps: int, goal: int) -> str | None:
+        """goal: number of the iteration. Lost processes have begun again at a checkpoint that may lie before it."""
         reason = self.trainer.iterate(steps)
+        while reason is None and self.trainer.iterations() < goal:
+            reason = self.trainer.iterate(steps)
         if self.stopping():
             if self.trainer.place() != self.trainer.points.last:
                 self.trainer.save()
@@ -548,17 +552,17 @@ class Experiment:
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[None]:
-        """Saves the last complete round when an environment or a callback fails. After a bad number the agent itself is
-        spoilt, and the earlier checkpoints count."""
+        """Saves the last complete round when an environment or a callback fails, or a worker cannot be replaced. After
+        a bad number the agent itself is spoilt, and the earlier checkpoints count. A stop is no failure."""
         try:
             yield
-        except Lost:
+        except (Lost, Stopped):
             raise
         except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
             if not self.is_own:  # a child that an environment or a callback has forked ends here
                 raise
             self.console.log_traceback(error)
-            if isinstance(error, EnvError | CallbackError) and self.loaded:
+            if isinstance(error, EnvError | CallbackError | WorkerLost) and self.loaded:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.log.flush()

@@ -189,6 +189,15 @@ def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
         Run(config, remote(config, ray)).until(600)
 
 
+def test_a_worker_that_dies_while_all_are_asked_leaves_the_answers_of_the_others(monkeypatch):
+    without_pauses(monkeypatch)
+    backend = remote(config_of("DQN", workers=2), FakeRay(None, dies_once("Worker", 0, "call", 0, "before")))
+    run = Run(backend.config, backend).until(50).rest()
+    assert backend.each_worker(lambda agent, index: index) == [2]
+    run.until(100).rest()
+    assert backend.each_worker(lambda agent, index: index) == [1, 2]
+
+
 # --------------------------------------------------------------------------------------- the others, and going on
 
 

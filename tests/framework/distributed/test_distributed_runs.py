@@ -9,11 +9,14 @@ from collections import Counter
 
 import pytest
 
+import joystick
 from framework.dataset.trajectories import read
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
 from framework.distributed import worker_pool
 from framework.distributed.ray_backend import RayBackend
+from framework.errors import of_machine
+from framework.loop.backend import WorkerLost
 from framework.loop.trainer import Trainer
 from main import main
 from tests.tools.distributed import fake_rays
@@ -204,7 +207,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(rays, t
     """RAY-2: replaced later and later, and not for ever. What was collected before is saved."""
     monkeypatch.setattr(worker_pool, "MOST_DEATHS", 5)
     monkeypatch.setattr(worker_pool, "FIRST_PAUSE", 0.001)
-    fatal = ("Worker", "collect", 30)
+    fatal = ("Worker", "collect", 28)
     rays.fate = lambda call: "before" if (call.kind, call.method, call.count) == fatal else None
     words = (*LOCKSTEP, "general_cfg.max_total_step=2000")
     assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
@@ -215,6 +218,20 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(rays, t
     assert "main.py resume " in err
     assert "Traceback" not in out + err
     counted_once(tmp_path / "run")
+    saved = CheckpointStore(tmp_path / "run" / "models").newest(print)
+    assert saved.facts["step"] == 6 * 28 * 2, "more than the last save point, 300"
+    assert not saved.facts["save_point"]
+    assert of_machine(WorkerLost("so that --keep-alive goes on")), "a process is killed where memory runs out"
+
+
+def test_a_program_gets_each_iteration_once_though_processes_begin_again_at_an_earlier_one(rays, tmp_path):
+    words = (*GENERAL, *ALGOS["DQN"][1:], *LOCKSTEP)
+    numbers = {}
+    for name, fate in {"straight": None, "broken": ("DataServer", 0, "add", 12)}.items():
+        rays.fate = lambda call, fate=fate: "before" if tuple(call) == fate else None
+        with joystick.Run("DQN", words=words, into=tmp_path / name, preset=None) as run:
+            numbers[name] = [run.train(10)["step"] for _ in range(8)]
+    assert numbers["broken"] == numbers["straight"]
 
 
 @pytest.mark.parametrize("words", [(), (*LOCKSTEP, "general_cfg.n_workers=2")], ids=["one process", "two workers"])
