@@ -2,8 +2,10 @@
 
 from algos.common.settings import JointRateConfig, MinibatchConfig, TargetConfig
 from config.model.fields import Fraction, PositiveInt
+from config.model.inherit import unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import RolloutSpec
+from config.tell.language import tr
 
 
 class Config(MinibatchConfig, JointRateConfig, TargetConfig):
@@ -12,6 +14,7 @@ class Config(MinibatchConfig, JointRateConfig, TargetConfig):
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ()
     JOINT = True
+    READ_WITH = {"value_coef": unread(tr("the critic has a step of its own"))}
 
     actor_layers: Layers = mlp(64, 64)
     """Layers between an agent's observation, with its one-hot index, and the logits of its actions. All agents share

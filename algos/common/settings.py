@@ -631,7 +631,7 @@ class OfflineActorCriticConfig(ReplayConfig, TargetConfig):
     critic_layers: Layers = mlp(256, 256)
     """Layers of each critic, and of a value network."""
     n_critics: PositiveInt = 2
-    """Number of critics; their minimum is the action's value."""
+    """Number of critics in the ensemble."""
     actor_lr: Rate = 3e-4
     """Learning rate of the policy."""
     critic_lr: Rate = 3e-4
@@ -671,10 +671,17 @@ class TemperatureConfig(NetworkConfig):
     """Entropy of the policy that auto tunes alpha for; null is the algorithm's own choice."""
 
 
+OWN_NOISE = Condition(lambda cfg: not getattr(cfg, "use_sde", False), tr("use_sde has noise of its own"))
+
+
 class SoftPolicyConfig(ContinuousConfig, TemperatureConfig):
     """Settings of soft actor-critics for actions in a bounded Box."""
 
-    READ_WITH = {"target_std": ("alpha", ("auto",))}
+    READ_WITH = {
+        "target_std": ("alpha", ("auto",)),
+        "smooth_log_std": OWN_NOISE,
+        "noise_repeat": OWN_NOISE,
+    }
 
     target_std: Positive | None = None
     """Standard deviation of each action, scaled to -1..1, whose entropy as a normal distribution is the target of

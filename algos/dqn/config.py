@@ -8,7 +8,7 @@ from pydantic import Field
 
 from algos.common.settings import BonusConfig, EpsilonConfig, Loss, ReplayConfig, TargetConfig
 from config.model.fields import Fraction, NonNegative, Positive, Problem
-from config.model.inherit import Condition
+from config.model.inherit import Condition, unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import ReplaySpec
 from config.model.schedules import Rate
@@ -28,6 +28,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
             lambda cfg: cfg.soft or cfg.exploration_type == "softmax", tr("no softmax or soft values")
         ),
         "munchausen_floor": ("munchausen_alpha", ()),
+        "bonus_gamma": unread(tr("samples of a replay buffer have no returns of the bonus")),
     }
     HEAD: ClassVar = "scalar"
     """Meaning of the network's outputs; a name in HEADS of algos/dqn/distributional.py."""

@@ -1,4 +1,4 @@
-"""DroQ: SAC whose two critics have dropout and layer normalization, with twenty updates per step."""
+"""DroQ: SAC whose two critics have dropout and layer normalization, with five updates per step."""
 
 from algos.sac.config import Config as SAC
 from config.model.layers import Dropout, LayerNorm, Layers, Linear

@@ -34,6 +34,9 @@ class Config(TableConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        if self.planning == "prioritized" and not self.n_planning:
+            message = tr("is 0, and with planning prioritized nothing is learned but by planning")
+            yield Problem("n_planning", message, depends_on=("planning",))
         if self.kappa and self.planning == "prioritized":
             message = tr("its bonus grows with time, and priorities do not; set planning to random")
             yield Problem("kappa", message, depends_on=("planning",))

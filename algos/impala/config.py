@@ -4,7 +4,7 @@ from algos.a2c.config import Config as Family
 
 
 class Config(Family):
-    """IMPALA: A2C with asynchronous workers, whose lag V-trace corrects; in one process it is A2C."""
+    """IMPALA: A2C with asynchronous workers, whose lag V-trace corrects."""
 
     RUN_AHEAD = 2
 

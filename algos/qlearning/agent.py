@@ -114,6 +114,7 @@ class Agent(TableAgent):
         if self.traces is None:
             return self.table.learn(state, action, error, self.now.lr)
         traced = self.traces.visit(steps["row"], state, action, steps["begins"], steps["after"])
+        traced = traced.only(np.isin(traced.row, steps["row"]))  # the other rows have no error
         errors = np.zeros(traced.row.max() + 1)
         errors[steps["row"]] = error
         move(self.table.values, traced.state, traced.action, errors[traced.row] * traced.value, self.now.lr)

@@ -1,4 +1,4 @@
-"""REDQ: SAC with ten critics and twenty updates per step."""
+"""REDQ: SAC with ten critics and five updates per step."""
 
 from algos.sac.config import Config as SAC
 from config.model.schema import run

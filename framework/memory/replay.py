@@ -349,11 +349,8 @@ class Replay(Memory):
         spec, depth = replace(self.spec, relabel=0.0, return_limit=None), self._rings.depth
         other = Replay(spec, self.rng, collectors=len(state["added"]), depth=depth)
         other.load_state(state, frames)
-        self._earlier = other._count()
-        self._credit = state["credit"]
-        if not other._rings.flat:
-            return
-        for ring in range(other._rings.count):
+        self._earlier, self._credit = other._count(), state["credit"]
+        for ring in range(other._rings.count if other._rings.flat else 0):
             here = ring % self._rings.count
             for columns in other._rings.history(ring, journals.FRAME_BYTES):
                 if not self._rings.flat:
@@ -363,5 +360,6 @@ class Replay(Memory):
                 first = int(self._rings.added[here])
                 self._rings.write(here, columns)
                 self._index(here, first, columns)
+        self._earlier -= int(self._rings.added.sum())
         if other._arrivals.taken.any():
             self._arrivals.taken = self._rings.added.copy()

@@ -1,18 +1,20 @@
 """A saved model, opened to play in an environment of its own. Nothing in its task directory changes."""
 
 import contextlib
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from algos.base import TrainableActor
-from config.read.loader import RunConfig
+from config.read.loader import RunConfig, load
 from config.read.paths import as_written
 from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import build
-from framework.assemble.identity import check_identity
+from framework.assemble.identity import check_identity, with_seed
 from framework.assemble.kernels import use_kernels
+from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
@@ -30,6 +32,14 @@ class Model(NamedTuple):
     agent: TrainableActor
     env: VectorEnv
     watch: Watch
+
+
+def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: Iterable[str] = ()) -> RunConfig:
+    """Returns the settings with which a saved model of a run is played. model: best, latest, or the update of a
+    checkpoint."""
+    which = {"mode": "test", "load_checkpoint": True, "load_path": os.fspath(task), "load_model_step": model}
+    values = {"general_cfg": which}
+    return with_seed(load(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import))
 
 
 @contextlib.contextmanager
@@ -62,9 +72,9 @@ def _hangs(config: RunConfig, watch: Watch) -> None:
     """Ends the process when an environment hangs; called by the watchdog."""
     name = getattr(config.env, "id", config.general.env_name)
     text = tr(
-        "{name} has not answered for {seconds:g} s, {activity}",
+        "{name} has not answered for {limit:g} s, {activity}",
         name=name,
-        seconds=config.general.env_timeout,
+        limit=config.general.env_timeout,
         activity=watch.describe(),
     )
     print(f"\n{ERROR}{text}", file=sys.stderr)

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from algos.base import TrainableActor
-from config.read.loader import RunConfig, load
+from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.tell.language import tr
 from framework.archive.curves import STEPS, UPDATES, Curve
 from framework.archive.run import RecordedRun
 from framework.assemble import build
-from framework.assemble.identity import with_seed
-from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into
 from framework.log import LOGGER
@@ -28,7 +26,7 @@ from framework.pages.html_training import outcome_facts
 from framework.record.recorders import Tape
 from framework.runs import final_output
 from framework.runs.experiment import Experiment
-from framework.runs.model import opened
+from framework.runs.model import opened, settings_of
 from framework.screen import terminal
 
 MOST_NOTES = 3
@@ -267,9 +265,7 @@ def film(
 def film_of(task: Path, model: str | int, episodes: int, allow_import: Iterable[str] = ()) -> Film:
     """Plays a saved model of a run, and films it into videos/ of its task directory. model: best, latest, or the update
     of a checkpoint."""
-    which = {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
-    values = {"general_cfg": which}
-    config = with_seed(load(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import))
+    config = settings_of(task, model, allow_import)
     with opened(config) as player:
         phases = Phases(config.general.curriculum)
         phases.load(player.saved.tree.get("phase"))

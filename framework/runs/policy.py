@@ -11,20 +11,17 @@ import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import Array
-from config.read.loader import load as load_config
 from config.read.paths import as_written
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from envs.base import VectorEnv
 from framework.archive.run import RecordedRun
-from framework.assemble.identity import with_seed
-from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import check_finite
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
-from framework.runs.model import opened
+from framework.runs.model import opened, settings_of
 
 
 class _Trained(ABC):
@@ -208,11 +205,8 @@ def load(
     """Returns the policy of a run: of its name, its folder or a joystick.Run. model: best, latest, or the update of a
     checkpoint. A run with several agents gives TrainedPolicies; policy: gives one of them, for the agent of this name
     (the first one if it is None)."""
-    values = {
-        "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": os.fspath(task), "load_model_step": model}
-    }
-    config = load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import)
-    with opened(with_seed(config)) as loaded:
+    config = settings_of(task, model, allow_import)
+    with opened(config) as loaded:
         if loaded.note:
             LOGGER.warning(loaded.note)
         assert config.task is not None

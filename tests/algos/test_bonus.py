@@ -81,6 +81,17 @@ def test_a_dummy_step_between_two_episodes_is_none_for_the_returns_of_a_bonus() 
         assert torch.equal(target, advantage + value)
 
 
+def test_steps_without_an_agent_are_none_for_the_returns_of_a_bonus() -> None:
+    """As above, with two such steps between the episodes; and 2 + 0.5 4 - 3 = 1 of a step that none follows: 4 is the
+    value of its successor."""
+    reward, value = torch.tensor([[1.0], [7.0], [7.0], [2.0]]), torch.tensor([[1.0], [99.0], [98.0], [3.0]])
+    next_value, valid = torch.tensor([[50.0], [50.0], [50.0], [4.0]]), torch.tensor([[True], [False], [False], [True]])
+    advantage, _ = without_ends(reward, value, next_value, 0.5, 0.5, valid, None)
+    assert advantage.squeeze(1).tolist() == [1.75, 0.0, 0.0, 1.0]
+    advantage, _ = without_ends(reward[[3, 1, 2]], value[[3, 1, 2]], next_value[[3, 1, 2]], 0.5, 0.5, valid[:3], None)
+    assert advantage.squeeze(1).tolist() == [1.0, 0.0, 0.0]
+
+
 def window(next_obs: Any, obs: Any = None) -> Batch:
     states = torch.as_tensor(next_obs)
     shape = states.shape[:2]

@@ -242,6 +242,17 @@ def test_a_step_that_is_not_valid_does_not_count_in_the_scale_of_rewards() -> No
     assert torch.equal(one.moments.squares, other.moments.squares)
 
 
+def test_returns_that_go_on_where_episodes_end_go_on_over_steps_that_are_not_valid() -> None:
+    """gamma 0.5: returns 1, 2.5, 5.25, and 0.5 * 5.25 is left for the next window."""
+    one, other = RewardScaler(1, 0.5), RewardScaler(1, 0.5)
+    one.scale(column(1, 77, 2), None, valid=flags(1, 0, 1))
+    assert one.scale(column(77, 4, 77), None, valid=flags(0, 1, 0)).shape == (3, 1)
+    other.scale(column(1, 2, 4), None)
+    assert one.moments.mean.item() == pytest.approx((1 + 2.5 + 5.25) / 3)
+    assert one.moments.squares.item() == pytest.approx(other.moments.squares.item())
+    assert one.carry.tolist() == other.carry.tolist() == [0.5 * 5.25]
+
+
 # ------------------------------------------------------------------------------------------------------ weights
 
 

@@ -122,6 +122,9 @@ def test_a_space_says_how_many_ones_are_likely_and_that_an_action_has_one() -> N
     assert action.sum(1).mean() == pytest.approx(2.0, abs=0.02)
     outputs = np.array([[-3, -1, -2, -4, -5, -6, -7, -8], [1, -1, 2, -1, -1, -1, -1, -1]], np.float32)
     assert distribution.mode(outputs).tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0, 0, 0]]
+    zeros = distribution.masked(outputs, np.tile([True, False], (2, 8)))
+    assert not distribution.mode(zeros).any(), "each place must be 0"
+    assert not distribution.best(torch.from_numpy(zeros)).any()
     assert distribution_for(MultiBinary(8)).tail(0.0) == []
     assert not distribution_for(MultiBinary(8)).mode(outputs)[0].any()
 

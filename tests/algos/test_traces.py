@@ -104,6 +104,17 @@ def test_an_error_reaches_the_pair_before_it_with_gamma_lambda():
     assert agent.table.values.tolist() == [[1, 0, 0], [0, 4, 0], [0, 0, 0]]
 
 
+def test_a_row_without_a_step_does_not_thin_the_error_of_another_row():
+    """Both rows have visited (0, 0). The error of row 0, 8, moves it by 0.5 * 8 * 0.5 * 0.5; row 1 has no step."""
+    agent = table_of("SarsaLambda", np.zeros((3, 3)), lr=0.5, trace_lambda=0.5)
+    both = {"obs": [[0, 0], [1, 1]], "action": [[0, 0], [1, 1]], "reward": [[0.0, 0.0], [8.0, 8.0]]}
+    learned(agent, window(**both, next_obs=[[1, 1], [2, 2]]))
+    last = {"obs": [[1, 1], [0, 0]], "action": [[1, 1], [0, 0]], "reward": [[8.0, 8.0], [0.0, 0.0]]}
+    flags = {"terminated": [[True, False], [False, False]], "valid": [[True, False], [True, True]]}
+    learned(agent, window(**last, next_obs=[[2, 2], [1, 1]], **flags))
+    assert agent.table.values.tolist() == [[1, 0, 0], [0, 4, 0], [0, 0, 0]]
+
+
 @pytest.mark.parametrize(("action", "before"), [(1, 1.0), (2, 0.0)])
 def test_q_learning_passes_an_error_on_only_after_a_greedy_action(action, before):
     """Watkins (1989). In state 1 the best action is 1, worth 2: its error 10 - 2 goes back by 0.5 * 0.25."""

@@ -190,7 +190,8 @@ class Bernoulli(_Plain):
 
     A space may have two attributes for actions of which few are 1 at a time. `likely` is the mean number of ones that
     an untrained policy chooses, instead of n / 2. With `never_empty` the mode has a 1 at the largest logit, if none is
-    above 0: where none is likely by itself, all zeros would be the mode though such an action is hardly ever sampled.
+    above 0 and not all are forbidden: where none is likely by itself, all zeros would be the mode though such an action
+    is hardly ever sampled.
     """
 
     def __init__(self, space: MultiBinary) -> None:
@@ -221,13 +222,15 @@ class Bernoulli(_Plain):
     def mode(self, outputs: Array) -> Array:
         ones = outputs > 0
         if self.never_empty:
-            ones |= (outputs == outputs.max(1, keepdims=True)) & ~ones.any(1, keepdims=True)
+            largest = (outputs == outputs.max(1, keepdims=True)) & (outputs > IMPOSSIBLE)
+            ones |= largest & ~ones.any(1, keepdims=True)
         return ones.reshape(-1, *self.shape).astype(np.int8)
 
     def best(self, outputs: Tensor) -> Tensor:
         ones = outputs > 0
         if self.never_empty:
-            ones = ones | ((outputs == outputs.amax(1, keepdim=True)) & ~ones.any(1, keepdim=True))
+            largest = (outputs == outputs.amax(1, keepdim=True)) & (outputs > IMPOSSIBLE)
+            ones = ones | (largest & ~ones.any(1, keepdim=True))
         return ones.reshape(-1, *self.shape).to(torch.int8)
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:

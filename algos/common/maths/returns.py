@@ -104,17 +104,22 @@ class RewardScaler:
         self.moments = Moments(()).to(device)
         self.carry = torch.zeros(rows, dtype=torch.float64, device=device)
 
-    def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None, cut: Tensor | None = None) -> Tensor:
+    def scale(
+        self, reward: Tensor, ended: Tensor | None, valid: Tensor | None = None, cut: Tensor | None = None
+    ) -> Tensor:
         """Updates the statistics with a window [T, N] and returns its scaled rewards [T, N], clipped to -10..10.
 
-        ended is True where the episode ends with this step; steps with valid False do not count. cut: True where a
-        trajectory goes on in the next window, although no valid step follows in this one. A window of another number of
-        rows, such as a sample of whole episodes, continues nothing.
+        ended is True where the episode ends with this step; None if returns go on there. Steps with valid False do not
+        count. cut: True where a trajectory goes on in the next window, although no valid step follows in this one. A
+        window of another number of rows, such as a sample of whole episodes, continues nothing.
         """
         continues = len(self.carry) == reward.shape[1]
-        counts = torch.ones_like(ended) if valid is None else valid
-        decay = self.gamma * (counts & ~ended).double()
+        counts = torch.ones_like(reward, dtype=torch.bool) if valid is None else valid
         terms = reward.to(torch.float64, copy=True)
+        if ended is None:
+            terms, decay = terms * counts, torch.where(counts, self.gamma, 1.0).double()
+        else:
+            decay = self.gamma * (counts & ~ended).double()
         if continues:
             terms[0] += self.carry
         # the sum runs forward in time here: both columns are turned around, and decay is that of the step before

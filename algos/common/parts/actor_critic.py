@@ -202,10 +202,13 @@ def without_ends(
     ratio: Tensor | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns advantages and returns [T, N] that go on where episodes end: after the last step of one comes the first
-    of the next (Burda et al., 2019, section 2.3), whether or not a dummy step is between them."""
-    last = next_value[-1:]
-    following, real = torch.cat([value[1:], last]), torch.ones_like(value, dtype=torch.bool) if valid is None else valid
-    following = torch.cat([torch.where(real, value, following)[1:], last])
+    of the next (Burda et al., 2019, section 2.3), however many steps without the agent are between them. After the last
+    step of a window comes its successor."""
+    real, length = torch.ones_like(value, dtype=torch.bool) if valid is None else valid, len(value)
+    step = torch.where(real, torch.arange(length, device=value.device)[:, None], length)
+    step = step.flip(0).cummin(0).values.flip(0)  # the first real step from each one on
+    step = torch.cat([step[1:], torch.full_like(step[:1], length)])
+    following = torch.where(step < length, value.gather(0, step.clamp(max=length - 1)), next_value)
     weight = torch.ones_like(value) if ratio is None else ratio.clamp(max=1.0)
     delta = torch.where(real, weight * (reward + gamma * following - value), 0.0)
     advantage = discounted_sums(delta, torch.where(real, gamma * lam * weight, 1.0)) * real

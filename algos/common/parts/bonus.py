@@ -97,7 +97,7 @@ class Bonus(ABC):
 
     def _scaled_window(self, raw: Tensor, valid: Tensor | None) -> Tensor:
         """Divides the bonus by the deviation of its returns, which go on where episodes end."""
-        return self.scaler.scale(raw, torch.zeros_like(raw, dtype=torch.bool), valid)
+        return self.scaler.scale(raw, None, valid)
 
     def of_samples(self, chunk: Batch) -> Tensor:
         """Returns the bonus [K, B] of K minibatches [K, B, ...] of a replay buffer, in units of its deviation."""

@@ -57,7 +57,7 @@ class FittedQ:
         taken = self._encode(on_device(steps["action"], device))
         scaled = isinstance(spec.action_space, Box | Composite)
         self._middle = taken.mean(0) if scaled else torch.zeros(shape, device=device).flatten()
-        self._deviation = taken.std(0).clamp(min=1e-3) if scaled else torch.ones_like(self._middle)
+        self._deviation = taken.std(0, correction=0).clamp(min=1e-3) if scaled else torch.ones_like(self._middle)
         self.critic = critics.build(
             spec, LAYERS, cfg, seed, members=MEMBERS, actions=taken.shape[1], normalizer=normalizer
         ).to(device)

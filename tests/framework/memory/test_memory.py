@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from config.model.course import rising
-from config.model.memory_spec import RolloutSpec
+from config.model.memory_spec import ReplaySpec, RolloutSpec
 from framework.assemble import build
 from framework.errors import JoystickError
 from framework.memory import Keys, Rollout
+from framework.memory.replay import Replay
 from framework.memory.sum_tree import SumTree
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import FakeJournal, ramp, replay, saved_and_read, spec_of, toy_of, written
@@ -144,6 +145,20 @@ def test_updates_are_owed_by_transitions_and_begin_with_the_warm_up(warmup, rati
         memory.add(ramp(t, 1, rows))
         owed.append(sum(len(chunk.columns["reward"]) for chunk in chunks(memory)))
     assert owed == per_step
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
+def test_with_another_number_of_collectors_the_warm_up_counts_each_step_once(before, after):
+    memory = Replay(ReplaySpec(40, 4, 12, 1.0), np.random.default_rng(0), collectors=before)
+    for worker in range(before):
+        memory.add(ramp(0, 10 // before, worker=worker))
+    other = Replay(ReplaySpec(40, 4, 12, 1.0), np.random.default_rng(0), collectors=after)
+    other.load_state(saved_and_read(memory.state()), written(memory))
+    owed = []
+    for t in range(3):
+        other.add(ramp(10 + t, 1))
+        owed.append(other.owed())
+    assert owed == [0, 1, 2], "from the twelfth transition on"
 
 
 def test_many_owed_updates_come_in_several_chunks():
