@@ -671,7 +671,7 @@ class TemperatureConfig(NetworkConfig):
     """Entropy of the policy that auto tunes alpha for; null is the algorithm's own choice."""
 
 
-OWN_NOISE = Condition(lambda cfg: not getattr(cfg, "use_sde", False), tr("use_sde has noise of its own"))
+WITHOUT_SDE = Condition(lambda cfg: not getattr(cfg, "use_sde", False), tr("use_sde has noise of its own"))
 
 
 class SoftPolicyConfig(ContinuousConfig, TemperatureConfig):
@@ -679,8 +679,8 @@ class SoftPolicyConfig(ContinuousConfig, TemperatureConfig):
 
     READ_WITH = {
         "target_std": ("alpha", ("auto",)),
-        "smooth_log_std": OWN_NOISE,
-        "noise_repeat": OWN_NOISE,
+        "smooth_log_std": WITHOUT_SDE,
+        "noise_repeat": WITHOUT_SDE,
     }
 
     target_std: Positive | None = None

@@ -49,6 +49,9 @@ class ConfigError(Exception):
         lines = [*self.problems[:MOST_PROBLEMS], *([tr("and {count:,} more", count=more)] if more > 0 else [])]
         super().__init__("\n".join(lines))
 
+    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, ...]]:
+        return type(self), self.problems
+
 
 def load(
     yaml_path: str | Path | None,

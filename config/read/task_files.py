@@ -11,7 +11,7 @@ GROUPS = {GROUP: tr("a group of runs"), TUNING: tr("a tuning, with a run for eac
 REPORT = "report.html"
 """Name of the page of a run, a test, a group or a tuning."""
 LOCK = ".lock"
-"""File that is locked while a process writes to a run, or drives a tuning."""
+"""File that is locked while a process writes to a run, or drives a group or a tuning."""
 COPY = ".copy.json"
 """File that says what a folder has in common with its copy in a store."""
 COPIED_TO = ".copied_to.json"

@@ -146,7 +146,8 @@ class RayBackend:
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn, even
-        if the run was asked to stop: iterations and save points are where those of one process are."""
+        if the run was asked to stop: iterations and save points are where those of one process are. Only for workers
+        that are missing a stop does not wait."""
         with self.utilization.rounds:
             if self._offline:
                 yield from self._learn_offline(now)
@@ -156,7 +157,7 @@ class RayBackend:
                 self._collect(now)
                 yield from self._receive()
                 busy = self.adding or self.learning or self.owed or self._arrived or self.pool.awaited()
-                if self.ahead or not busy:
+                if self.ahead or not busy or (self.stopping() and not self.pool.complete()):
                     return
 
     def _learn_offline(self, now: Now) -> Iterator[Learned]:

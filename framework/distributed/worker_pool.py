@@ -63,7 +63,9 @@ class WorkerHandle:
     heard: float = 0.0
     """Time of its last answer, or of the request that it is working on."""
     begun: Any = None
-    """Reference to its first answer; None once that has come, or is overdue."""
+    """Reference to its first answer; None once that has come."""
+    overdue: bool = False
+    """True once its first answer is overdue, and that was told."""
     deaths: int = 0
     not_before: float = 0.0
 
@@ -101,6 +103,7 @@ class WorkerPool:
             self._config, self.spec, worker.number, worker.incarnation, worker.episode, self.phase
         )
         worker.accepted, worker.born, worker.begun = 0, time.monotonic(), worker.actor.pid.remote()
+        worker.overdue = False
         if worker.incarnation:
             worker.actor.continue_at.remote(worker.steps)
 
@@ -136,8 +139,8 @@ class WorkerPool:
             return
         if self.ray.wait([worker.begun], timeout=0)[0]:
             worker.begun = None
-        elif time.monotonic() - worker.born > ray_errors.START_SECONDS:
-            worker.begun = None
+        elif not worker.overdue and time.monotonic() - worker.born > ray_errors.START_SECONDS:
+            worker.overdue = True
             text = tr(
                 "worker {number} has not started after {seconds:g} s: is there room for it?",
                 number=worker.number,
@@ -171,10 +174,20 @@ class WorkerPool:
         if worker.heard - worker.born > CALM_SECONDS:
             worker.deaths = 0
 
+    def at_work(self) -> list[WorkerHandle]:
+        """Returns the workers that have started; those that are missing are not asked, since they do not answer."""
+        for worker in self.workers:
+            self._look_for(worker)
+        return [worker for worker in self.workers if worker.actor is not None and worker.begun is None]
+
+    def complete(self) -> bool:
+        """Returns True if no worker is missing."""
+        return len(self.at_work()) == len(self.workers)
+
     def each(self, ask: Callable[[Any], Any]) -> list[Any]:
-        """Returns the answers of all workers that are alive; one that dies meanwhile is replaced later. ask: calls one,
-        and returns the reference to its answer."""
-        calls = [(worker, ask(worker.actor)) for worker in self.workers if worker.actor is not None]
+        """Returns the answers of all workers at work; one that dies meanwhile is replaced later. ask: calls one, and
+        returns the reference to its answer."""
+        calls = [(worker, ask(worker.actor)) for worker in self.at_work()]
         answers = []
         for worker, call in calls:
             try:
@@ -265,7 +278,7 @@ class WorkerPool:
 
     def pids(self) -> list[int]:
         """Returns the process ids of the workers."""
-        answers = [worker.actor.pid.remote() for worker in self.workers if worker.actor is not None]
+        answers = [worker.actor.pid.remote() for worker in self.at_work()]
         return [pid for pid in map(self._answer, answers) if pid is not None]
 
     def _answer(self, ref: Any) -> Any:

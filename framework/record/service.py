@@ -75,11 +75,11 @@ class Service(Logger, ABC):
     """Name of the service, and of its package."""
     INSTALL: ClassVar[str]
     """Command that installs the package."""
-    UNLESS_SET: ClassVar[Mapping[str, str]] = {}
+    VARIABLES: ClassVar[Mapping[str, str]] = {}
     """Variables that the user may set otherwise."""
 
     def __init__(self) -> None:
-        for name, value in self.UNLESS_SET.items():
+        for name, value in self.VARIABLES.items():
             os.environ.setdefault(name, value)
         self._package = package(self.NAME, self.INSTALL)
         self._run: Any = None

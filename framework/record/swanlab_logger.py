@@ -21,7 +21,7 @@ class SwanlabLogger(Service):
     """A run of SwanLab, with the name of the task directory. `swanlab sync` sends one that was written offline."""
 
     NAME, INSTALL = "swanlab", 'pip install "swanlab>=0.10"'
-    UNLESS_SET = {"SWANLAB_MODE": "offline", "SWANLAB_INTERACTIVE": "false"}
+    VARIABLES = {"SWANLAB_MODE": "offline", "SWANLAB_INTERACTIVE": "false"}
     """By these, nothing is sent, and nothing is asked."""
 
     def _is_local(self) -> bool:

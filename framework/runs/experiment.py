@@ -114,6 +114,8 @@ class Experiment:
         """Copy of the task directory in a store; None without one."""
         self.load = ""
         """Load of the processes over the whole training."""
+        self._asked: dict[int, int] = {}
+        """Number of an iteration of this session -> environment steps that it was asked for."""
         self._telling = False
         """True while the console is open."""
         self._env_changes = 0
@@ -467,14 +469,17 @@ class Experiment:
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;
         then the last checkpoint is saved, and also if the run was asked to stop."""
-        goal = self.trainer.iterations() + 1
-        return self._survive(lambda: self._iterate(steps, goal))
+        number = self.trainer.iterations() + 1
+        if self.backend.processes is None:
+            self._asked.clear()
+        self._asked[number] = steps
+        return self._survive(lambda: self._iterate(number))
 
-    def _iterate(self, steps: int, goal: int) -> str | None:
-        """goal: number of the iteration. Lost processes have begun again at a checkpoint that may lie before it."""
-        reason = self.trainer.iterate(steps)
-        while reason is None and self.trainer.iterations() < goal:
-            reason = self.trainer.iterate(steps)
+    def _iterate(self, last: int) -> str | None:
+        """last: number of the iteration. Lost processes have begun again at a checkpoint that may lie before it."""
+        reason = None
+        while reason is None and (number := self.trainer.iterations() + 1) <= last:
+            reason = self.trainer.iterate(self._asked.get(number, self._asked[last]))
         if self.stopping():
             if self.trainer.place() != self.trainer.points.last:
                 self.trainer.save()
@@ -556,7 +561,11 @@ class Experiment:
         a bad number the agent itself is spoilt, and the earlier checkpoints count. A stop is no failure."""
         try:
             yield
-        except (Lost, Stopped):
+        except Lost:
+            raise
+        except Stopped:
+            with contextlib.suppress(OSError):
+                self.task.write_run({"outcome": "interrupted", "finished": False})
             raise
         except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
             if not self.is_own:  # a child that an environment or a callback has forked ends here

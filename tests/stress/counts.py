@@ -40,7 +40,7 @@ def sums(key: str, lines: list[dict[str, Any]]) -> tuple[Counter[str], str]:
             if line["row"] == key:
                 by_row.clear()
             continue
-        numbers = {name: value for name, value in line.items() if isinstance(value, int)}
+        numbers = {"continued": line["tried"]} | {name: n for name, n in line.items() if isinstance(n, int)}
         by_row.setdefault(line["row"], Counter()).update(numbers)
         date = line["date"]
     for counts in by_row.values():

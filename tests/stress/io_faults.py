@@ -8,7 +8,8 @@ COMMAND: train, resume, ray (train with it), seeds, tune, evaluate, test, film, 
 
 Words choose: without any, everything is tried, for every algorithm, which takes days; --every 20 takes hours. With
 --seconds, faults of scenarios in an order of that seed are tried until that time has passed. The last lines are a
-table: fault, tried, lost. The exit status is 1 if anything was lost.
+table: fault, tried, lost, and how many were continued, since equal remains are continued once. The exit status is 1 if
+anything was lost.
 """
 
 import argparse
@@ -52,11 +53,13 @@ def main() -> int:
             if isinstance(line, Counts):
                 table.append(line)
                 scenario, _, kind = line.fault.rpartition(": ")
-                record(f"io_faults {scenario.split()[0]} {kind}", line.tried, line.lost)
+                key = f"io_faults {scenario.split()[0]} {kind}"
+                record(key, line.tried, line.lost, continued=line.continued)
             print(line if isinstance(line, str) else f"{line.fault}: {line.tried} tried, {line.lost} lost", flush=True)
-    print("\n| fault | tried | lost |\n|---|---|---|")
-    for row in [*table, Counts("all", sum(row.tried for row in table), sum(row.lost for row in table))]:
-        print(f"| {row.fault} | {row.tried:,} | {row.lost:,} |")
+    print("\n| fault | tried | lost | continued |\n|---|---|---|---|")
+    total = (sum(getattr(row, name) for row in table) for name in ("tried", "lost", "continued"))
+    for row in [*table, Counts("all", *total)]:
+        print(f"| {row.fault} | {row.tried:,} | {row.lost:,} | {row.continued:,} |")
     return 1 if any(row.lost for row in table) else 0
 
 

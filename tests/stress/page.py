@@ -1,6 +1,7 @@
 """The tables of docs/reliability.md, from tests/stress/results.jsonl: python -m tests.stress page writes them anew."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,21 @@ from tests.stress.promises import DEFECTS, DISK, MORE, README, SECURITY, Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 HEAD = "| promise | fault | `python -m tests.stress` | tried | lost | last |\n|---|---|---|---|---|---|\n"
+DISK_HEAD = HEAD.replace("| lost ", "| continued | lost ").replace("|---|\n", "|---|---|\n")
 
 
-def cells(row: Row, lines: list[dict[str, Any]]) -> str:
-    """Returns the row of the page; empty cells for what was not tried."""
+def cells(row: Row, lines: list[dict[str, Any]], names: Sequence[str] = ("tried", "lost")) -> str:
+    """Returns the row of the page; empty cells for what was not tried. names: of the counts that it shows."""
     counts, date = sums(row.key, lines)
-    numbers = (f"{counts['tried']:,}", f"{counts['lost']:,}", date) if counts["tried"] else ("", "", "")
+    numbers = [*(f"{counts[name]:,}" for name in names), date] if counts["tried"] else [""] * (len(names) + 1)
     return f"| {row.promise} | {row.fault} | `{row.command}` | {' | '.join(numbers)} |\n"
 
 
-def of_rows(rows: list[Row]) -> str:
+def of_rows(rows: list[Row], head: str = HEAD, names: Sequence[str] = ("tried", "lost")) -> str:
     lines = entries()
     total = [sums(row.key, lines)[0] for row in rows]
-    last = f"| all | | | {sum(t['tried'] for t in total):,} | {sum(t['lost'] for t in total):,} | |\n"
-    return HEAD + "".join(cells(row, lines) for row in rows) + last
+    last = f"| all | | | {' | '.join(f'{sum(t[name] for t in total):,}' for name in names)} | |\n"
+    return head + "".join(cells(row, lines, names) for row in rows) + last
 
 
 def of_readers() -> str:
@@ -58,7 +60,8 @@ def of_soak() -> str:
 
 
 TABLES = {
-    "disk": lambda: of_rows(DISK), "readme": lambda: of_rows(README), "more": lambda: of_rows(MORE),
+    "disk": lambda: of_rows(DISK, DISK_HEAD, ("tried", "continued", "lost")),
+    "readme": lambda: of_rows(README), "more": lambda: of_rows(MORE),
     "security": lambda: of_rows(SECURITY), "readers": of_readers, "defects": of_defects, "mended": of_mended,
     "soak": of_soak,
 }  # fmt: skip

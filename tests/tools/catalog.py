@@ -66,9 +66,9 @@ def calls(tree: ast.AST) -> Iterator[str]:
     """Yields the sentences of the calls of FUNCTIONS in a piece of code."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(text))]) if (
-                name in FUNCTIONS
-            ):
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
+                yield text
+            case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=str(text))]) if name in ERRORS:
                 yield text
 
 

@@ -207,6 +207,14 @@ class State(NamedTuple):
     """The last of them, for a message."""
     tree: Tree
 
+    def digest(self) -> bytes:
+        """Returns a digest of the files and folders; equal ones are continued alike, whatever the fault was."""
+        content = hashlib.sha256()
+        for name, data in sorted(self.tree.items()):
+            content.update(f"{name}\0{'folder' if data is None else len(data)}\0".encode())
+            content.update(data or b"")
+        return content.digest()
+
 
 class Disk:
     """Files and folders as the processes see them, and as far as they are durable. All that exists at first is."""
@@ -301,8 +309,7 @@ class Disk:
         return found
 
     def states(self, calls: Iterable[Call], kinds: Iterable[str]) -> Iterator[State]:
-        """What faults of these kinds leave, after each of the calls; nothing twice in a row."""
-        seen: set[bytes] = set()
+        """What faults of these kinds leave, after each of the calls."""
         for at, call in enumerate(calls, 1):
             text = f"{call[0]} {call[1]}"
             if "torn" in kinds and call[0] == "write":
@@ -312,13 +319,13 @@ class Disk:
                 file = self.find(path)
                 before = file.now
                 half.apply((name, path, start, data[: len(data) // 2]))
-                yield from _new(State("torn", at, text, half.tree("kill")), seen)
+                yield State("torn", at, text, half.tree("kill"))
                 file.now = before
             self.apply(call)
             if "kill" in kinds:
-                yield from _new(State("kill", at, text, self.tree("kill")), seen)
+                yield State("kill", at, text, self.tree("kill"))
             for way in WAYS if "power" in kinds else ():
-                yield from _new(State("power", at, f"{text} ({way})", self.tree(way)), seen)
+                yield State("power", at, f"{text} ({way})", self.tree(way))
 
 
 def _left(file: File, way: str) -> bytes:
@@ -332,13 +339,6 @@ def _left(file: File, way: str) -> bytes:
     )
     middle = same + (len(file.now) - same) // 2
     return file.now[:middle] + file.kept[middle:]
-
-
-def _new(state: State, seen: set[bytes]) -> Iterator[State]:
-    digest = hashlib.sha256(repr((state.kind, sorted(state.tree.items()))).encode()).digest()
-    if digest not in seen:
-        seen.add(digest)
-        yield state
 
 
 def _scanned(root: Path) -> Folder:

@@ -447,6 +447,8 @@ class Experiment:
         assert status == 0, text
         self.calls = read_record(self.record) if self.record.exists() else []
         self.counted = calls.count
+        self.answers: dict[bytes, str] = {}
+        """Digest of what a fault has left -> what is wrong after its continuation."""
         self.reference = self.scenario.reference = self.scenario.end(start)
 
     def fresh(self) -> Path:
@@ -463,7 +465,16 @@ class Experiment:
         return list(Disk(self.disk_before).states(self.calls, [kind]))
 
     def trial(self, state: State) -> str:
-        """Continues after a fault. Returns what is wrong at the end."""
+        """Continues after a fault. Returns what is wrong at the end. What another fault has left, too, is not continued
+        again."""
+        if state.kind == "error":
+            return self._continued(state)
+        digest = state.digest()
+        if digest not in self.answers:
+            self.answers[digest] = self._continued(state)
+        return self.answers[digest]
+
+    def _continued(self, state: State) -> str:
         said = ""
         try:
             if state.kind == "error":
@@ -667,6 +678,8 @@ class Counts(NamedTuple):
     fault: str
     tried: int
     lost: int
+    continued: int
+    """Number of those that have left what no other one has, and of errors: each was continued."""
 
 
 def tried(
@@ -678,6 +691,7 @@ def tried(
         experiment = Experiment(name, Path(folder))
         for kind in kinds:
             count = lost = 0
+            before = len(experiment.answers)
             for state in experiment.states(kind)[first - 1 :: every]:
                 if time.monotonic() > until:
                     break
@@ -685,4 +699,5 @@ def tried(
                 if wrong := experiment.trial(state):
                     lost += 1
                     yield f"{name}: {kind} at call {state.at}, {state.call}: {wrong}"
-            yield Counts(f"{name}: {kind}", count, lost)
+            continued = count if kind == "error" else len(experiment.answers) - before
+            yield Counts(f"{name}: {kind}", count, lost, continued)

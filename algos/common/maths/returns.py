@@ -117,7 +117,7 @@ class RewardScaler:
         counts = torch.ones_like(reward, dtype=torch.bool) if valid is None else valid
         terms = reward.to(torch.float64, copy=True)
         if ended is None:
-            terms, decay = terms * counts, torch.where(counts, self.gamma, 1.0).double()
+            terms, decay = terms.masked_fill(~counts, 0.0), torch.ones_like(terms).masked_fill(counts, self.gamma)
         else:
             decay = self.gamma * (counts & ~ended).double()
         if continues:

@@ -12,7 +12,7 @@ from framework.collect.collector import Collector
 from framework.distributed.data_server import DataServer
 from framework.distributed.ray_backend import _of_meeting
 from framework.errors import JoystickError
-from framework.loop.backend import Lost
+from framework.loop.backend import Lost, WorkerLost
 from tests.tools.distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 from tests.tools.fake_ray import FakeRay, RayActorError, RayTaskError
 from tests.tools.paths import in_the_suite
@@ -159,6 +159,30 @@ def test_a_worker_whose_successor_finds_no_room_keeps_nobody_waiting(monkeypatch
         numbers = [e.number for e in mine if e.row == row]
         assert numbers[0] == lost["rows"]["episode"][row]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_a_worker_that_is_overdue_is_not_asked_and_ends_a_run_that_cannot_do_without_it(ahead, monkeypatch):
+    """A checkpoint can be taken nevertheless, and a resume begins the episodes that the worker would have."""
+    without_pauses(monkeypatch)
+    ray = FakeRay(3, dies_once("Worker", 1, "collect", 3, "before"))
+    ray.no_room = {("Worker", 2)}
+    config = config_of("DQN", workers=2, ahead=ahead)
+    first = Run(config, remote(config, ray))
+    said = []
+    first.backend.say = said.append
+    monkeypatch.setattr("framework.distributed.ray_errors.START_SECONDS", -1.0)
+    if ahead:
+        first.until(300)
+        assert sum("worker 1 has not started after -1 s" in text for text in said) == 1
+    else:
+        with pytest.raises(WorkerLost, match=r"worker 1 has not started after -1 s"):
+            first.until(300)
+    assert first.backend.each_worker(lambda agent, index: index) == [1]
+    saved = first.saved()
+    assert saved.state["collectors"][1]["incarnation"] == 1
+    again = Run(config, remote(config, FakeRay(4))).load(saved).until(400)
+    nothing_twice(first.episodes() + again.episodes())
 
 
 def test_only_what_comes_of_the_talk_between_learners_is_mended_by_new_ones():

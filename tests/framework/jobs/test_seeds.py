@@ -179,7 +179,7 @@ def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     said = capsys.readouterr().out
     folder = the_group()
     assert f"3 runs, 2 at once: {folder}" in said
-    files = {"config.yaml", "group.json", "seeds.csv", "learning_curves.png", "report.html"}
+    files = {".lock", "config.yaml", "group.json", "seeds.csv", "learning_curves.png", "report.html"}
     assert {path.name for path in folder.iterdir()} == files | {"seed_1", "seed_2", "seed_3"}
     assert Image.open(folder / "learning_curves.png").size == (1200, 690)
 

@@ -305,4 +305,4 @@ def test_nothing_is_sent_unless_the_user_says_so(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WANDB_MODE", "online")
     wandb_logger.WandbLogger()
     assert os.environ["WANDB_MODE"] == "online"
-    assert mlflow_logger.MlflowLogger.UNLESS_SET["MLFLOW_DISABLE_TELEMETRY"] == "true"
+    assert mlflow_logger.MlflowLogger.VARIABLES["MLFLOW_DISABLE_TELEMETRY"] == "true"
