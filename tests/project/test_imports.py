@@ -21,6 +21,7 @@ CONTRACTS = (
     "envs.base",
     "envs.several.joint",
     "config.model.schema",
+    "config.tell.language",
     "algos.common.settings",
     "algos.common.parts.acting",
     "algos.common.parts.actor_critic",
@@ -29,6 +30,7 @@ CONTRACTS = (
     "framework.data.policy",
     "framework.dataset.store",
     "framework.disk.appended",
+    "framework.errors",
     "framework.record.service",
     "framework.loop.observer",
     "framework.runs.policy",
@@ -36,7 +38,7 @@ CONTRACTS = (
 )
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {
-    "algos.airl": ("algos.gail.agent", "algos.gail.config", "algos.ppo.config"),
+    "algos.airl": ("algos.gail.config", "algos.ppo.config"),
     "algos.crossq": ("algos.sac.actor_critic", "algos.sac.losses"),
     "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
     "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
