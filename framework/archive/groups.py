@@ -21,10 +21,11 @@ from framework.screen.stages import each
 
 
 def folders_in(root: Path) -> list[Path]:
-    """Returns the folders in a folder; links are left out."""
+    """Returns the folders in a folder; links are left out, and hidden ones, in which a command prepares another."""
     try:
         with os.scandir(root) as entries:
-            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [Path(entry.path) for entry in folders if not entry.name.startswith(".")]
     except OSError:
         return []
 

@@ -128,7 +128,7 @@ class Journal:
     def _bytes(self, span: Span) -> int:
         """Returns the size of a span, by the files that are there: a damaged span may name any number of them."""
         segments = range(span.start.segment, span.end.segment)
-        files = [path for path in self.folder.glob("*.log") if path.stem.isdecimal() and int(path.stem) in segments]
+        files = [path for segment, path in self._files() if segment in segments]
         return sum(path.stat().st_size for path in files) + span.end.offset - span.start.offset
 
     def progress(self) -> str:
@@ -139,8 +139,8 @@ class Journal:
 
     def continue_from(self, end: Position) -> None:
         """Writes the next frame at this place, and deletes what is behind it."""
-        for path in self.folder.glob("*.log"):
-            if int(path.stem) > end.segment:
+        for segment, path in self._files():
+            if segment > end.segment:
                 path.unlink()
         path = self._path(end.segment)
         if path.exists():
@@ -149,9 +149,14 @@ class Journal:
 
     def drop_before(self, segment: int) -> None:
         """Deletes the files before this one."""
-        for path in self.folder.glob("*.log"):
-            if int(path.stem) < segment:
+        for number, path in self._files():
+            if number < segment:
                 path.unlink()
+
+    def _files(self) -> list[tuple[int, Path]]:
+        """Returns the files of segments, with their numbers; not what another program has put beside them, such as the
+        copy that a synchronized folder makes of a file that two machines have changed."""
+        return [(int(path.stem), path) for path in self.folder.glob("*.log") if path.stem.isdecimal()]
 
     def _path(self, segment: int) -> Path:
         return self.folder / f"{segment:05d}.log"

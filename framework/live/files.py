@@ -48,10 +48,14 @@ class Files:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def of(self, folder: Path, places: Iterable[str] = PLACES) -> list[Shown]:
-        """Returns the newest files of a folder, newest first."""
-        entries = [entry for place in places for entry in _entries(folder / place)]
-        newest = sorted(entries, key=lambda item: -item[1].st_mtime_ns)[:MOST_FILES]
-        return [self._shown(folder, path, status) for path, status in newest]
+        """Returns the newest files in each place of a folder, newest first: many videos do not hide the report."""
+
+        def newest(entries: Iterable[tuple[Path, os.stat_result]]) -> list[tuple[Path, os.stat_result]]:
+            return sorted(entries, key=lambda item: -item[1].st_mtime_ns)[:MOST_FILES]
+
+        of_places = [entry for place in places for entry in newest(_entries(folder / place))]
+        ordered = sorted(of_places, key=lambda item: -item[1].st_mtime_ns)
+        return [self._shown(folder, path, status) for path, status in ordered]
 
     def _shown(self, folder: Path, path: Path, status: os.stat_result) -> Shown:
         key = hmac.digest(self._secret, os.fsencode(path), "sha256").hex()

@@ -97,13 +97,14 @@ class GroupView:
 
     def shown(self, runs: Sequence[tuple[ListedRun, Row]]) -> list[ListedRun]:
         """Returns the runs whose curves are shown."""
-        rows = rows_of(self.folder, MOST_TRIALS)
+        rows, tuning = rows_of(self.folder, MOST_TRIALS), self.tuning()
+        sign = -1.0 if tuning is None or tuning.settings.mode == "max" else 1.0
 
         def place(entry: tuple[ListedRun, Row]) -> tuple[bool, float, str]:
             run, row = entry
             trial = rows.get(_trial_of(run.folder, self.files))
             value = trial.score if trial else number(row["score"])
-            return not row["running"], 0.0 if value is None else -value, run.name
+            return not row["running"], 0.0 if value is None else sign * value, run.name
 
         return [run for run, _ in sorted(runs, key=place)[:MOST_CURVES]]
 

@@ -126,7 +126,8 @@ class EventFile(AppendedFile):
     def __init__(self, folder: Path, number: int | None = None, offset: int = 0) -> None:
         """With a number: deletes the files after that one, and cuts it at `offset`."""
         ensure_folder(folder)
-        old = {int(path.name.split(".")[3]): path for path in folder.glob("events.out.tfevents.*.joystick")}
+        paths = {path.name.split(".")[3]: path for path in folder.glob("events.out.tfevents.*.joystick")}
+        old = {int(number): path for number, path in paths.items() if number.isdecimal()}
         self.number = max(old, default=0) + 1
         if number is not None and not _cut(old, number, offset):
             LOGGER.warning(

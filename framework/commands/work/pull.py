@@ -10,8 +10,9 @@ from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.read.task_files import GROUP
 from config.tell.language import tr
+from config.tell.names import printable
 from framework.archive.groups import members
-from framework.disk.atomic import discard, ensure_folder, finish_folder, unfinished
+from framework.disk.atomic import discard, ensure_folder, finish_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import ROOT
 from framework.errors import JoystickError, TaskDirError
@@ -33,7 +34,7 @@ def run(request: Namespace) -> int:
     paths = bundle.wanted(listing, source)
     _check_room(bundle.total(listing, paths), place)
     ensure_folder(place.parent)
-    new = unfinished(place)
+    new = place.with_name(f".{place.name}.tmp")  # hidden, and no name of a run
     discard(new)  # of a download that was killed
     try:
         for path in each(tr("downloading {address}", address=source), paths, tr("files")):
@@ -58,7 +59,8 @@ def run(request: Namespace) -> int:
         )
     )
     if others := [path for path in listing if not bundle.is_known(path) and path != ".gitattributes"]:
-        print(tr("left out: {count}, such as {path}", count=counted(len(others), "file"), path=min(others)[:80]))
+        example = printable(min(others)[:80])
+        print(tr("left out: {count}, such as {path}", count=counted(len(others), "file"), path=example))
     name = _playable(place)
     print(tr("to watch it  {program} film {name}", program=PROGRAM, name=name))
     return 0

@@ -4,12 +4,15 @@ import csv
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from framework.disk.csv_log import CsvLog, JsonLog
+from framework.disk.journal import Journal, Position
 from framework.disk.task_dir import TaskDir, read_facts
+from framework.record.tensorboard import EventFile
 from framework.storage.store import Store
 from main import main
 from tests.tools.disk import Calls, Disk, read_record
@@ -185,3 +188,27 @@ def test_all_that_a_checkpoint_refers_to_is_on_the_disk_before_it(outputs, tmp_p
             assert needed
             assert {name: now[name] for name in needed} == {name: durable.get(name) for name in needed}
     assert seen == 2
+
+
+def test_what_a_synchronized_folder_puts_beside_files_is_left_alone(tmp_path):
+    """The copy of a file that two machines have changed has the file's name and some words more."""
+    journal, points = tmp_path / "00000 (conflicted copy).log", tmp_path / "events.out.tfevents.01 (copy).joystick"
+    for path in (journal, points):
+        path.write_text("of another machine")
+    Journal(tmp_path).continue_from(Position(0, 0))
+    Journal(tmp_path).drop_before(3)
+    file = EventFile(tmp_path)
+    file.close()
+    assert file.number == 1
+    assert journal.read_text() == points.read_text() == "of another machine"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+def test_a_folder_whose_name_is_no_utf_8_holds_a_run(tmp_path, monkeypatch, capsys):
+    """A name in GBK, as an archive of another system may have it."""
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"tasks/\xb2\xe2\xca\xd4")
+    assert main(["--into", name, *WORDS, LIMITS[0]]) == 0
+    assert main(["resume", name, LIMITS[1]]) == 0
+    assert main(["runs"]) == 0
+    assert "finished" in capsys.readouterr().out

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from framework.disk.task_dir import held_lock
+from framework.live import group_view
+from framework.live.files import MOST_FILES, Files
 from tests.tools.watch import episode, episodes_of, now, run, served
 
 TUNE = """
@@ -162,3 +164,25 @@ def test_a_tuning_of_a_stranger_costs_no_answer(tasks: Path, facts: str, table: 
         assert details(server)["id"]
         (folder / "config.yaml").write_text("tune_cfg: {samples: x}\n")
         assert details(server)["id"]
+
+
+def test_the_curves_of_a_tuning_that_seeks_the_lowest_score_are_those_of_low_ones(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_view, "MOST_CURVES", 2)
+    for mode, best in {"min": {"000", "001"}, "max": {"001", "002"}}.items():
+        folder = tuning(tasks / mode, {f"00{number}": settings(0.01, 0.9) for number in range(3)})
+        (folder / "config.yaml").write_text(TUNE.replace("samples: 2", f"samples: 2, mode: {mode}"))
+        rows = [f"00{n},finished,{n}.0,{n}.0,200,trials/00{n}\n" for n in range(3)]
+        (folder / "trials.csv").write_text("name,state,score,best,step,folder\n" + "".join(rows))
+        with served(tasks / mode) as server:
+            assert {line["name"] for line in lines(details(server))} == best
+
+
+def test_many_videos_do_not_hide_the_report(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    for name in ("report.html", "config.yaml", *(f"videos/{number}.gif" for number in range(MOST_FILES + 5))):
+        (tmp_path / name).write_text("x")
+    shown = [file.name for file in Files().of(tmp_path)]
+    assert {"report.html", "config.yaml"} < set(shown)
+    assert sum(place.startswith("videos/") for place in shown) == MOST_FILES

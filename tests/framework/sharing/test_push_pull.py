@@ -199,6 +199,22 @@ def test_a_repository_that_was_changed_is_not_kept(
     assert sorted(path.name for path in (here / "tasks").iterdir()) == ["group", "run"]
 
 
+def test_a_pull_deletes_no_folder_of_the_user_and_shows_no_control_characters(
+    server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(capsys, "push", "run", "--to", "hf://me/v1")
+    server.repositories["me/v1"].branches["main"]["\x1b[2Jfile.bin"] = b"x"
+    mine = here / "tasks" / "v1.tmp" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    killed = here / "tasks" / ".v1.tmp"  # what a pull that was killed has left
+    shutil.copytree(here / "tasks" / "run", killed)
+    assert ".v1.tmp" not in said(capsys, "runs")
+    assert "\x1b" not in said(capsys, "pull", "hf://me/v1")
+    assert mine.read_text() == "mine"
+    assert not killed.exists()
+
+
 def test_nothing_but_files_of_runs_is_downloaded() -> None:
     for path in (
         "../x", "a/../config.yaml", "/etc/passwd", "walk.py", "seed_1/walk.py", "models/best/x.pkl",
