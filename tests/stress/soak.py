@@ -112,11 +112,12 @@ def steps(run: Path) -> int:
 
 
 def disk(run: Path) -> float:
-    """Returns the MiB that the files of a run take."""
+    """Returns the MiB that the files of a run take; those that it deletes meanwhile do not count."""
     total = 0
-    for path in run.rglob("*"):
-        with contextlib.suppress(OSError):
-            total += path.stat().st_size if path.is_file() and not path.is_symlink() else 0
+    for folder, _, names in os.walk(run):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(folder, name)).st_size
     return total / 2**20
 
 
