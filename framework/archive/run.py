@@ -248,7 +248,10 @@ class RecordedRun:
         if score in ("evaluation", "best"):
             means = _values(self.evaluations[: pause.get("evaluations")], "mean")
             means += [pause["mean"]] if "mean" in pause else []
-            return best_of(means, mode) if score == "best" else means[-1] if means else None
+            if score == "evaluation":
+                return means[-1] if means else None
+            earlier = (self.paused(int(at)) for at in self.facts.pauses or {} if until is None or int(at) < until)
+            return best_of([*means, *_values(filter(None, earlier), "mean")], mode)
         if score in pause.get("numbers", {}):
             return float(pause["numbers"][score])
         step = pause.get("step")

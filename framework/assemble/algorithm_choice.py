@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
+from config.read.sources import Source, from_values
 from config.tell.language import tr
 
 MOST_PAIRS = 100_000
@@ -56,6 +57,14 @@ class Choice(NamedTuple):
     settings: dict[str, Any]
     """By section.key."""
     why: str
+
+    def source(self) -> Source:
+        """Returns the settings as a file would give them, below flags and words of the command line."""
+        sections: dict[str, dict[str, Any]] = {"general_cfg": {"preset": "none"}}
+        for path, value in self.settings.items():
+            section, _, key = path.partition(".")
+            sections.setdefault(section, {})[key] = value
+        return from_values(sections, "--algo auto")
 
     def words(self) -> list[str]:
         """Returns the settings as words of a command line."""

@@ -124,6 +124,8 @@ def _resume_group(request: Namespace) -> int | None:
     folder = tasks.group_named(request.resume, Path("tasks"))
     if folder is None or request.print_config or request.dry_run:
         return None
+    if problems := [*settings.refusals(request, settings.OF_GROUP)]:
+        return start.nothing_started(ConfigError(*problems))
     every, longer = members.of_group(folder), members.are_limits(request.overrides)
     if not every:
         return None

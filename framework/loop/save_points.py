@@ -104,14 +104,18 @@ class SavePoints:
 
     def state(self) -> Tree:
         """Returns what a checkpoint contains of it."""
-        return {name: getattr(self, name) for name in STATE}
+        return {**{name: getattr(self, name) for name in STATE}, "threshold": self.cfg.reward_threshold}
 
     def load_state(self, saved: Saved, place: tuple[Count, int], branch: bool) -> None:
         """Restores the state in a checkpoint. branch: the run continues in another directory."""
         for name in STATE:
             setattr(self, name, saved.tree.get(name))
+        if saved.tree.get("threshold", self.cfg.reward_threshold) != self.cfg.reward_threshold:
+            self.reached = 0  # those evaluations were compared with another one
         self.last = place
-        if not branch:
+        if branch:
+            self.best = self.best_update = None  # a model of the other folder, which this one does not have
+        else:
             if not saved.facts.get("save_point", True):
                 self._interim = place[0].update
             self.store.realign_best(self.best_update)

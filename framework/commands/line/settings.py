@@ -39,6 +39,13 @@ OF_RESUME = {
     "--into": tr("--resume continues in the run's own folder; leave out --into"),
     "--seeds": tr("--resume continues one run, and --seeds starts several; leave one of them out"),
 }
+OF_GROUP = {
+    "--yaml --env --config --stop --video --checkpoint-freq --profile": tr(
+        "a group keeps its own settings; leave out --yaml, --env, --config, --stop, --video, --checkpoint-freq and "
+        "--profile"
+    ),
+    "--pause-at-step --no-evaluation": tr("--pause-at-step and --no-evaluation are for training one run"),
+}
 """Flags that exclude another one, and why."""
 
 

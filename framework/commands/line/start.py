@@ -27,18 +27,19 @@ FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_
 def configured(request: argparse.Namespace, words: Sequence[str] = ()) -> "dict[str, RunConfig]":
     """Returns the configuration of each experiment, or a single one. words: further settings. Raises ConfigError."""
     from config.foreign.experiments import load_all
+    from config.read.loader import load
     from framework.catalog import ALGOS, ENVS
 
-    flags = {name: value for name, value in vars(request).items() if name in FLAGS}
-    settings, notes = [*request.overrides, *words], []
-    if str(flags.get("algo")).lower() == "auto":
+    options = {name: value for name, value in vars(request).items() if name in FLAGS}
+    options |= {"find_algo": ALGOS, "find_env": ENVS}
+    settings = [*request.overrides, *words]
+    if str(options.get("algo")).lower() == "auto":
         choice, notes = work("auto").chosen(request, settings)
-        flags["algo"], settings = choice.algo, ["general_cfg.preset=none", *choice.words(), *settings]
+        with stage(tr("reading the settings")):
+            config = load(None, settings, **{**options, "algo": choice.algo, "file": choice.source()})
+        return {"": replace(config, notes=(*notes, *config.notes))}
     with stage(tr("reading the settings")):
-        configs = load_all(request.yaml, settings, find_algo=ALGOS, find_env=ENVS, **flags)
-    return (
-        {name: replace(config, notes=(*notes, *config.notes)) for name, config in configs.items()} if notes else configs
-    )
+        return load_all(request.yaml, settings, **options)
 
 
 def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]], int]") -> int:
@@ -123,6 +124,8 @@ def _unfit(request: argparse.Namespace, runs: int) -> str:
             source=source,
             runs=runs,
         )
+    if runs > 1 and (request.pause_at_step or request.no_evaluation):
+        return tr("--pause-at-step and --no-evaluation are for training one run")
     if runs == 1 and request.jobs and not request.seeds:
         return tr("--jobs is the number of runs at once; it needs --seeds, or several experiments")
     return ""

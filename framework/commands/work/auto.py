@@ -23,8 +23,9 @@ def chosen(request: Namespace, words: Sequence[str]) -> tuple[Choice, list[str]]
     if request.yaml or request.resume or request.test:
         raise ConfigError("--algo auto chooses for an environment; leave out --yaml, --resume and --test")
     ours = [word for word in words if not word.startswith("algo_cfg.")]
-    finders = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
-    config = load(None, [*ours, "general_cfg.preset=none"], algo="PPO", env=request.env, **finders)
+    flags = [flag for flag in request.abbreviated if not flag[1].startswith("algo_cfg.")]
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import, "abbreviated": flags}
+    config = load(None, [*ours, "general_cfg.preset=none"], algo="PPO", env=request.env, stop=request.stop, **options)
     choice = choose(_task(config))
     return choice, _notes(choice, config)
 

@@ -39,6 +39,17 @@ def test_settings_that_are_written_win(capsys):
     assert (config["algo_cfg"]["lr"], config["general_cfg"]["model_save_fre"]) == (0.5, 77)
 
 
+def test_flags_that_are_written_win(capsys):
+    flags = ("--stop", '{"timesteps_total": 5000}', "--config", '{"lr": 0.02}', "--checkpoint-freq", "7")
+    _, out, err = printed(capsys, "--env", "CartPole-v1", *flags, "--print-config")
+    config = yaml.safe_load(out)
+    assert (config["general_cfg"]["max_total_step"], config["general_cfg"]["model_save_fre"]) == (5000, 7)
+    assert config["algo_cfg"]["lr"] == 0.02
+    assert config["algo_cfg"]["learning_starts"] == 250, "the choice knows the length"
+    _, out, _ = printed(capsys, "--env", "CartPole-v1", "--epoch", "3", "--batchsz", "1000", "--print-config")
+    assert yaml.safe_load(out)["general_cfg"]["max_total_step"] == 3000
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

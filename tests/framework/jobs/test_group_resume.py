@@ -162,6 +162,8 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
         ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
         ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
         ("--seeds", "1..3"): "--resume continues one run, and --seeds starts several",
+        ("--pause-at-step", "9"): "--pause-at-step and --no-evaluation are for training one run",
+        ("--config", '{"lr": 0.1}'): "a group keeps its own settings; leave out --yaml, ",
     }.items():
         assert run("resume", "here", *words) == 2
         assert answer in capsys.readouterr().err

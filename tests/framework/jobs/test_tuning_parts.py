@@ -179,6 +179,15 @@ def task(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_best_score_is_that_of_all_evaluations_those_at_earlier_pauses_among_them(task: Path) -> None:
+    facts = json.loads((task / "run.json").read_text())
+    facts["pauses"]["120"]["mean"] = 50.0
+    (task / "run.json").write_text(json.dumps(facts))
+    run = RecordedRun(task)
+    assert [run.score_at(at, "best", "max") for at in (120, 200, None)] == [50.0, 50.0, 99.0]
+    assert run.score_at(200, "evaluation", "max") == 9.0
+
+
 def test_a_score_at_a_pause_does_not_depend_on_what_came_after_it(task: Path) -> None:
     """The last evaluation, of an earlier checkpoint, was made when the run ended."""
     run = RecordedRun(task)

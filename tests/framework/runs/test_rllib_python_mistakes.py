@@ -206,7 +206,7 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: joystick.ModelCatalog, "no attribute 'ModelCatalog'; a model of your own is a layer {layer_type: custom"),
     (lambda: joystick.MultiAgentEnv, "no attribute 'MultiAgentEnv'; a class with possible_agents"),
     (lambda: joystick.Preprocessor, "no attribute 'Preprocessor'; write a wrapper"),
-    (lambda: joystick.grid_search, "no attribute 'grid_search'; write joystick.grid([...])"),
+    (lambda: joystick.grid_search, "no attribute 'grid_search'; write joystick.grid(...), with the values one by one"),
     (lambda: joystick.init, "no attribute 'init'; Ray starts by itself"),
     (lambda: joystick.rollout, "no attribute 'rollout'; write run.evaluate(episodes)"),
     (lambda: joystick.pretty_print, "no attribute 'pretty_print'; write joystick.pretty(result)"),

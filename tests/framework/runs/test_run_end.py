@@ -353,6 +353,30 @@ def test_one_lucky_evaluation_stops_no_run_and_a_resume_counts_on(monkeypatch: p
     assert (run["outcome"], run["update"]) == ("reward_threshold 9 reached", 300)
 
 
+def test_a_higher_threshold_counts_the_evaluations_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(9.0))
+    monkeypatch.setattr(Evaluator, "random_return", lambda self: None)
+    threshold = [*ONLINE, "general_cfg.reward_threshold=9", "general_cfg.max_total_step=300"]
+    assert main([*WORDS, *threshold, "--into", "tasks/run"]) == 0
+    assert json.loads(Path("tasks/run/run.json").read_text())["outcome"] == "reward_threshold 9 reached"
+    assert main(["--resume", "run", "general_cfg.reward_threshold=10"]) == 0
+    assert json.loads(Path("tasks/run/run.json").read_text())["outcome"] == "max_total_step 300 reached"
+
+
+def test_a_branch_keeps_the_best_of_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parent's best model is not in its folder."""
+    monkeypatch.setattr(Evaluator, "random_return", lambda self: None)
+    monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(9.0))
+    assert main([*WORDS, *ONLINE, "general_cfg.max_total_step=100", "--into", "tasks/run"]) == 0
+    monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(1.0))
+    start = ["general_cfg.load_checkpoint=true", "general_cfg.load_path=run", "general_cfg.load_model_step=100"]
+    words = [*WORDS, *ONLINE, *start, "general_cfg.max_total_step=200"]
+    assert main([*words, "--into", "tasks/branch"]) == 0
+    facts = json.loads(Path("tasks/branch/run.json").read_text())
+    assert facts["best"] == 1.0
+    assert CheckpointStore(Path("tasks/branch/models")).read("best").facts["update"] > 100
+
+
 # ------------------------------------------------------------------------------------------------ what is said
 
 
