@@ -133,7 +133,8 @@ class Agent(SoftActorCritic):
         uniform = self.streams.learn.uniform(-1.0, 1.0, (count * rows, size)).astype(np.float32)
         with torch.no_grad():
             drawn = [self.policy.draw(states, self.policy.noise(len(states))) for states in (here, there)]
-        drawn.append((torch.from_numpy(uniform).to(self.device), obs.new_full((count * rows,), -size * math.log(2.0))))
+        density = torch.full((count * rows,), -size * math.log(2.0), device=self.device)
+        drawn.append((torch.from_numpy(uniform).to(self.device), density))
         values = [self._q(self.critic(here, action)).unflatten(1, (count, rows)) for action, _ in drawn]
         if "to_go" in batch:
             least = batch["to_go"] * self.cfg.reward_scale

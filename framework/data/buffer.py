@@ -317,7 +317,7 @@ class ReplayBuffer:
         """Returns the transitions at these places, with their weights if they have priorities."""
         batch = self._reader.at(place)
         if self._priorities is not None:
-            batch["weight"] = self._priorities.weights(place)
+            batch["weight"] = self._priorities.weights(np.atleast_1d(place)).reshape(np.shape(place))
         return batch
 
     @property

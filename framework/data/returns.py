@@ -35,8 +35,14 @@ def nstep_returns(
     shape = (len(last), *[1] * (value.ndim - 1))
     reward, factor = reward.reshape(shape), factor.reshape(shape)
     if isinstance(value, Tensor):
+        value = _fractional(value)
         return torch.as_tensor(reward).to(value) + torch.as_tensor(factor).to(value) * value
     return reward + factor * value
+
+
+def _fractional(value: Tensor) -> Tensor:
+    """Returns whole numbers as others, in whose type rewards are not cut off."""
+    return value if value.is_floating_point() else value.float()
 
 
 def gae_returns(
@@ -49,7 +55,7 @@ def gae_returns(
     counts after a truncated step and after the newest one, but not after a terminated one.
     """
     rings, place = buffer.rings_at(indices)
-    now, after = (torch.as_tensor(tensor).reshape(-1, 1) for tensor in (value, next_value))
+    now, after = (_fractional(torch.as_tensor(tensor)).reshape(-1, 1) for tensor in (value, next_value))
     if not len(now) == len(after) == len(place):
         raise DataError(
             "{indices} indices, and {now} and {after} values of states",

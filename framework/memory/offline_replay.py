@@ -77,7 +77,7 @@ class OfflineReplay(Memory):
         """Returns one minibatch of data that are kept from learning, the same one after a resume."""
         count = data.transitions
         size = max(1, min(MOST_HELD_OUT, count) // self._alone.sequence)
-        spec = replace(self._alone, capacity=count, batch_size=size)
+        spec = replace(self._alone, capacity=count, batch_size=size, relabel=0.0)
         return self._filled(data, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
 
     def _owe(self, left: int) -> None:
@@ -143,7 +143,7 @@ def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
             data[name] = np.ones((*data["reward"].shape, fresh[name].shape[-1]), bool)
     if "to_go" in data:
         fresh = {**fresh, "to_go": np.full_like(fresh["reward"], -np.inf)}
-    if "state" in fresh:
+    if "state" in fresh and sequence > 1:  # single steps are learned from without the state of a noise
         size = fresh["state"].shape[-1]
         data["state"] = np.zeros((*data["first"][:, 0].shape, size), fresh["state"].dtype)
     return {

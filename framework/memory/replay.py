@@ -236,6 +236,8 @@ class Replay(Memory):
         places = rings.ahead(begin[:, None], np.arange(length)[:, None])
         columns = self._gather(places)
         ends = rings.flat["end"][places]
+        if "valid" in rings.flat:  # the state is reset after a step that belongs to no episode, too
+            ends = ends | ~rings.flat["valid"][places]
         columns["first"] = np.concatenate([np.zeros_like(ends[:, :1]), ends[:, :-1]], axis=1)
         if "state" in rings.flat:
             columns["state"] = rings.flat["state"][begin]

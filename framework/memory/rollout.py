@@ -88,6 +88,8 @@ class Rollout(Memory):
         if self.spec.sequence == 1:
             return columns
         ends = _ends(columns)
+        if "valid" in columns:  # the state is reset after a step that belongs to no episode, too
+            ends = ends | ~columns["valid"]
         return {**columns, "first": np.concatenate([np.zeros_like(ends[:1]), ends[:-1]])}
 
     def _joined(self) -> Columns:

@@ -12,6 +12,7 @@ from torch import nn
 from algos.common.maths.distributions import distribution_for
 from algos.common.maths.exploration import masked
 from algos.common.maths.gaussian import HALF_LOG_TAU
+from algos.common.parts.continuous import Bounds
 
 SPACES = {
     "discrete": Discrete(3, start=5),
@@ -127,6 +128,14 @@ def test_a_space_says_how_many_ones_are_likely_and_that_an_action_has_one() -> N
     assert not distribution.best(torch.from_numpy(zeros)).any()
     assert distribution_for(MultiBinary(8)).tail(0.0) == []
     assert not distribution_for(MultiBinary(8)).mode(outputs)[0].any()
+
+
+def test_a_dimension_without_extent_is_0_for_a_policy() -> None:
+    """Its bounds are equal, and what was given there is the bound."""
+    distribution = distribution_for(Box(np.array([-2.0, 3.0]), np.array([2.0, 3.0]), dtype=np.float64))
+    assert distribution.from_env(torch.tensor([[1.0, 3.0]])).tolist() == [[0.5, 0.0]]
+    bounds = Bounds(Box(-1.0, 1.0, (0,)), torch.device("cpu"))
+    assert bounds.to_env(np.zeros((3, 0))).shape == bounds.bounded(torch.zeros(3, 0)).shape == (3, 0)
 
 
 def test_a_gaussian_has_its_density_entropy_mean_and_deviation() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary
 
 from algos.base import EnvSpec
 from algos.common.parts.fitted_q import FittedQ, tau_for
@@ -15,6 +15,7 @@ from algos.rebrac.config import Config
 from algos.sac.losses import similarity
 from algos.td3.agent import penalized_loss, squared_distance
 from tests.tools.actor_critic import agent_for, batch_for
+from tests.tools.core import agent_of
 
 
 def t(*values: Any) -> torch.Tensor:
@@ -94,6 +95,15 @@ def test_values_of_drawn_actions_are_not_pushed_below_the_returns_of_the_data() 
     torch.testing.assert_close(density, other)
     below = agent_for("CalQL", data="x", cql_actions=2)._drawn({**batch, "to_go": torch.full((16,), -math.inf)})
     torch.testing.assert_close(below[0], usual)
+
+
+@pytest.mark.parametrize("space", [Discrete(5), MultiBinary(4)])
+def test_the_density_of_uniform_actions_does_not_have_the_type_of_observations(space: Any) -> None:
+    spec = EnvSpec("toy", space, Box(-1.0, 1.0, (1,)), 1)
+    agent = agent_of("CQL", spec, data="x")
+    obs = torch.from_numpy(np.stack([space.sample() for _ in range(3)]))
+    _, density = agent._drawn({"obs": obs, "next_obs": obs})
+    assert density[-1].tolist() == pytest.approx([-math.log(2.0)] * 3)
 
 
 # FQL ------------------------------------------------------------------------------------------------------

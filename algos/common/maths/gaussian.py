@@ -96,7 +96,8 @@ class DiagGaussian:
         if not self.scaled:
             return action.float()
         middle, half = (torch.as_tensor(part, device=action.device) for part in (self.middle, self.half))
-        return ((action - middle) / half).float()
+        has_extent = half > 0  # a dimension without extent is 0
+        return torch.where(has_extent, (action - middle) / torch.where(has_extent, half, 1.0), 0.0).float()
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         mean, log_std = outputs.chunk(2, -1)

@@ -37,13 +37,13 @@ class Bounds:
     def to_env(self, unit: Array) -> Array:
         """Maps [N, A] to [N, *shape], within the bounds also after rounding."""
         action = np.minimum(np.maximum(self.middle + self.half * unit, self.low), self.high)
-        return action.reshape(-1, *self.shape)
+        return action.reshape(len(unit), *self.shape)
 
     def bounded(self, unit: Tensor) -> Tensor:
         """Returns to_env() of tensors [B, A]."""
         parts = (self.middle, self.half, self.low, self.high)
         middle, half, low, high = (torch.as_tensor(part, device=unit.device) for part in parts)
-        return (middle + half * unit).clamp(low, high).reshape(-1, *self.shape)
+        return (middle + half * unit).clamp(low, high).reshape(len(unit), *self.shape)
 
     def to_unit(self, action: Tensor) -> Tensor:
         """Maps [B, *shape] of any type to [B, A] float32."""

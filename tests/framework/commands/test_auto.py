@@ -41,7 +41,7 @@ def test_settings_that_are_written_win(capsys):
 
 def test_flags_that_are_written_win(capsys):
     flags = ("--stop", '{"timesteps_total": 5000}', "--config", '{"lr": 0.02}', "--checkpoint-freq", "7")
-    _, out, err = printed(capsys, "--env", "CartPole-v1", *flags, "--print-config")
+    _, out, _ = printed(capsys, "--env", "CartPole-v1", *flags, "--print-config")
     config = yaml.safe_load(out)
     assert (config["general_cfg"]["max_total_step"], config["general_cfg"]["model_save_fre"]) == (5000, 7)
     assert config["algo_cfg"]["lr"] == 0.02

@@ -97,3 +97,12 @@ def test_gae_reaches_over_indices_that_follow_one_another_only():
         buffer.add(obs=[i, i], act=[0, 0], rew=[1, 1], terminated=[False, False])
     advantage, _ = gae_returns(buffer, buffer.sample_indices(0), np.zeros(4), np.ones(4), 0.5, 1.0)
     np.testing.assert_allclose(advantage, [2.25, 1.5, 2.25, 1.5])
+
+
+def test_values_that_are_whole_numbers_do_not_cut_off_rewards() -> None:
+    """Four rewards of a half, undiscounted: 2, 1.5, 1, 0.5."""
+    buffer = ReplayBuffer(4)
+    for step in range(4):
+        buffer.add(joystick.Batch(obs=step, act=0, rew=0.5, terminated=step == 3, truncated=False, obs_next=step + 1))
+    advantage, _ = gae_returns(buffer, buffer.sample_indices(0), np.zeros(4, int), np.zeros(4, int), 1.0, 1.0)
+    assert advantage.tolist() == [2.0, 1.5, 1.0, 0.5]

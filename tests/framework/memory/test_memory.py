@@ -501,3 +501,13 @@ def test_a_memory_that_is_too_small_for_one_sequence_is_refused():
     with pytest.raises(JoystickError, match=r"24 steps, and algo_cfg.buffer_size 100 keeps 12 of each of 8 rows"):
         build.make_memory(config, spec_of(toy_of("match", 8)), 1)
     assert build.make_memory(config, spec_of(toy_of("match", 4)), 1)
+
+
+def test_a_sequence_begins_anew_after_a_step_that_belongs_to_no_episode():
+    """Step 1 ends an episode, and step 2 is the dummy that a vector environment makes of a reset."""
+    columns = {name: np.zeros((5, 1), bool) for name in ("terminated", "truncated")}
+    columns["terminated"][1] = True
+    valid = np.array([[True], [True], [False], [True], [True]])
+    memory = Rollout(RolloutSpec(length=5, sequence=5))
+    first = memory._with_beginnings({**columns, "valid": valid})["first"]
+    assert first[:, 0].tolist() == [False, False, True, True, False]

@@ -27,7 +27,7 @@ from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 from framework.jobs import many_runs
 from framework.memory.offline_data import select_data
-from framework.memory.offline_replay import OfflineReplay
+from framework.memory.offline_replay import OfflineReplay, _joined
 from framework.runs import experiment, resume
 from framework.seeding import stream
 from tests.tools.paths import in_the_suite
@@ -481,3 +481,10 @@ def test_with_ray_and_workers_ahead_every_update_is_made(tmp_path: Path, monkeyp
         while not (result := run.train())["done"]:
             pass
         assert (result["step"], result["update"]) == (0, 60)
+
+
+def test_the_state_of_a_noise_is_no_part_of_mixed_single_steps():
+    """A noise that goes on, such as ou, puts its state beside collected steps; given data have none."""
+    fresh = {"reward": np.zeros((1, 2), np.float32), "state": np.zeros((1, 2, 3), np.float32)}
+    joined = _joined(fresh, {"reward": np.ones((1, 1), np.float32), "action": np.zeros((1, 1))}, 1)
+    assert {name: column.tolist() for name, column in joined.items()} == {"reward": [[0.0, 0.0, 1.0]]}
