@@ -211,7 +211,7 @@ def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
     if record.index.run != index.run:
         text = tr("{folder} is another run than {url}; move it away", folder=as_written(folder), url=url)
         raise StorageError(text, lasting=True)
-    if record.index.owner.session == index.owner.session or record.index.files == index.files:
+    if record.covers(index):
         return False
     if pending(folder, record):
         text = tr(

@@ -62,6 +62,11 @@ class Record:
         """Returns the objects of a file that has not changed; None for another one."""
         return self.index.files.get(path) if self.stamps.get(path) == stamp else None
 
+    def covers(self, index: Index) -> bool:
+        """Returns True if the folder has at least what an index lists. A session that this folder has only read may
+        have gone on, even if it was silent for long."""
+        return self.session == index.owner.session or self.index.files == index.files
+
 
 def destination(folder: Path) -> str | None:
     """Returns the URL that a folder is copied to, as was said on this machine; None for a folder that has come here by

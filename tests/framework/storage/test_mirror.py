@@ -250,6 +250,22 @@ def test_who_was_taken_over_is_told_and_changes_nothing(folder, url, tmp_path, m
     assert brought(url)["results/train.csv"] == b"second"
 
 
+def test_a_writer_that_only_slept_and_went_on_is_not_cut_back_to_what_was_brought(folder, url, tmp_path, monkeypatch):
+    """The same session, once more: what it has written since is brought, or the claim is refused."""
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: True)
+    there = copies.working_copy(url, tmp_path / "tasks", take_over=True)
+    written(folder, {"models/20/manifest.json": b"manifest 20", "models/20/state.safetensors": b"state 20"})
+    first.upload(last=True)
+    with pytest.raises(Claimed, match="has gone on elsewhere"):
+        quiet(there, url).take()
+    assert copies.working_copy(url, tmp_path / "tasks", take_over=False) == there
+    assert content(there) == content(folder)
+    quiet(there, url).upload(last=True)
+    assert stored(url).checkpoints == [10, 20]
+
+
 def test_a_writer_that_is_alive_is_not_taken_over(folder, url, tmp_path, monkeypatch):
     first = quiet(folder, url)
     first.upload()
