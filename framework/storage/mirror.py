@@ -94,6 +94,7 @@ class Mirror:
             self._claim = Claim(Store(self.url), self.every, self.record, self._take_over)
         if self._claim.index is None:
             index = self._claim.take(self._pause)
+            set_destination(self.folder, self.url)  # not before: a refused one would be asked for from then on
             self._record(self.record.stamps if self.record else {})
             self._unlisted = self._orphans(index.keys()) if index.files else []
             self._moved = time.monotonic()
@@ -237,6 +238,7 @@ class Mirror:
         except StorageError as error:
             if error.lasting:
                 raise
+            set_destination(self.folder, self.url)  # what is left is copied there by a later command
             self.fault = error
             self._tell_fault()
 
@@ -371,7 +373,6 @@ def mirror_of(
     """Returns the mirror of a folder; None if it is copied nowhere."""
     url = url_of(folder, storage, explicit)
     if url is not None:
-        set_destination(folder, url)
         return Mirror(folder, url, take_over, say)
     if storage is not None:
         say(

@@ -525,7 +525,9 @@ def test_a_folder_of_a_stranger_is_copied_nowhere_until_the_user_says_so(folder,
     say = lambda text, is_warning: said.append(text)  # noqa: E731
     assert mirror.mirror_of(unpacked, "memory://bucket", False, False, say) is None
     assert "general_cfg.storage=memory://bucket copies it there" in said[0]
-    assert mirror.mirror_of(unpacked, "memory://bucket", True, False, say).url == url
+    wanted = mirror.mirror_of(unpacked, "memory://bucket", True, False, say)
+    assert wanted.url == url
+    wanted.begin()
     moved = unpacked.rename(tmp_path / "tasks" / "moved")
     assert url_of(moved, "memory://bucket", False) == url, "the user's own folder under another name"
 
