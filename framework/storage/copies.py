@@ -263,9 +263,14 @@ def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
 
     def one(name: str) -> None:
         inner = store.below(name)
-        index = _index(inner)
+        try:
+            index = _index(inner)
+        except StorageError as error:
+            if error.lasting:  # one damaged run must not hide the others
+                return
+            raise
         if index is not None:
-            with contextlib.suppress(StorageError):  # one damaged run must not hide the others
+            with contextlib.suppress(StorageError):
                 _bring(inner, folder / name, index, wanted)
         if levels > 1 and (index is None or any(group in index.files for group in GROUPS)):
             _below(inner, folder / name, wanted, levels - 1)

@@ -49,7 +49,7 @@ class Record:
             value = json.loads(read_regular(folder / COPY, MOST_BYTES))
             stamps = {str(path): Stamp(*map(int, stamp)) for path, stamp in value["stamps"].items()}
             return cls(str(value["url"]), Index.from_json(value["index"]), stamps, str(value["session"]))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
     def write(self, folder: Path) -> None:

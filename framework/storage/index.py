@@ -24,6 +24,10 @@ FORMAT = 1
 PART_BYTES = 8 * 2**20
 """Size of the objects that a larger file is cut into: a file that grows costs one of them each time."""
 MOST_BYTES = 2**28
+LONGEST_EVERY = 7 * 86400.0
+"""Seconds between two beats, at most: who takes a run over waits for a multiple of them."""
+LATEST = 2.0**33
+"""Time of a change, at most; it becomes that of a folder, and file systems have an end of time."""
 Parts = tuple["Part", ...]
 
 
@@ -140,7 +144,8 @@ class Index:
             raise ValueError(tr("format {format}; this version reads {known}", format=value["format"], known=FORMAT))
         files = {_safe(path): tuple(_part(part) for part in parts) for path, parts in value["files"].items()}
         owner = Owner(**{name: str(value["owner"][name]) for name in Owner._fields})
-        beat, every, written = int(value["beat"]), float(value["every"]), float(value["written"])
+        beat, every = int(value["beat"]), _number(value["every"], LONGEST_EVERY)
+        written = _number(value["written"], LATEST)
         return cls(str(value["run"]), owner, beat, every, bool(value["closed"]), written, files)
 
     @classmethod
@@ -151,7 +156,7 @@ class Index:
             if len(data) > MOST_BYTES or hashlib.sha256(text).hexdigest().encode() != digest:
                 raise ValueError(tr("it does not match its own checksum"))
             return cls.from_json(json.loads(text))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             why = tr("{url}/{key} is damaged: {error}", url=url, key=KEY, error=error)
             raise StorageError(why, lasting=True) from None
 
@@ -169,6 +174,13 @@ def _safe(path: str) -> str:
     if not path or str(pure) != path or pure.is_absolute() or hidden or "\\" in path or "\0" in path:
         raise ValueError(tr("{path!r} is not the path of a file", path=path))
     return path
+
+
+def _number(value: Any, most: float) -> float:
+    """Returns a number from 0 to a limit. Raises ValueError for another one, and for what is not finite."""
+    if not 0 <= float(value) <= most:
+        raise ValueError(tr("{value!r} is not a number from 0 to {most:g}", value=value, most=most))
+    return float(value)
 
 
 def _part(value: Any) -> Part:

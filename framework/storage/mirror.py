@@ -24,7 +24,7 @@ from framework.screen.stages import stage
 from framework.storage.claim import Claim
 from framework.storage.copy_record import Record, Stamp, destination, entries_in, files_of, pending, set_destination
 from framework.storage.errors import Claimed, StorageError
-from framework.storage.index import KEY, PART_BYTES, Part, Parts
+from framework.storage.index import KEY, LONGEST_EVERY, PART_BYTES, Part, Parts
 from framework.storage.store import Store
 
 SECONDS_VARIABLE = "JOYSTICK_STORAGE_SECONDS"
@@ -52,7 +52,7 @@ def seconds() -> float:
     with contextlib.suppress(ValueError):
         value = float(os.environ.get(SECONDS_VARIABLE, ""))
         if value > 0:
-            return value
+            return min(value, LONGEST_EVERY)
     return SECONDS
 
 

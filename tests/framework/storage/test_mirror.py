@@ -1,7 +1,9 @@
 """Copies of runs in a store: what is listed is whole, one session writes, and no fault of a store reaches the run."""
 
 import contextlib
+import hashlib
 import json
+import logging
 import shutil
 import threading
 import time
@@ -477,6 +479,27 @@ def test_an_index_that_is_cut_off_is_refused(folder, url):
     Store(url).put(KEY, data[: len(data) // 2])
     with pytest.raises(StorageError, match="is damaged"):
         copies.cached(url, copies.everything)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("written", float("nan")), ("written", 1e300), ("written", -1.0), ("every", float("inf")), ("every", 1e9),
+     ("beat", float("inf"))],
+)  # fmt: skip
+def test_a_number_out_of_range_is_damage_and_hides_no_other_run(key, value, folder, url):
+    quiet(folder, url).upload(last=True)
+    text = json.dumps({**stored(url).to_json(), key: value}).encode()
+    Store("memory://bucket/bad").put(KEY, text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
+    with pytest.raises(StorageError, match="is damaged"):
+        copies.cached("memory://bucket/bad", copies.facts)
+    assert [path.name for path in copies.listed("memory://bucket").iterdir()] == ["run"]
+
+
+def test_a_store_that_is_opened_again_costs_nothing_for_good():
+    Store("memory://bucket/run")
+    before = len(logging.getLogger("botocore").handlers)
+    Store("memory://bucket/run")
+    assert len(logging.getLogger("botocore").handlers) == before
 
 
 def test_only_what_is_needed_is_brought(folder, url):
