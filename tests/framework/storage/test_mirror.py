@@ -15,6 +15,7 @@ import pytest
 
 from config.read.opening import fault_below
 from framework.disk.atomic import remove_folder, replace_folder
+from framework.disk.notes import Notes
 from framework.storage import claim, copies, mirror
 from framework.storage.copy_record import Record, files_of, pending, set_destination
 from framework.storage.errors import Claimed, MissingObject, StorageError
@@ -362,6 +363,45 @@ def test_a_folder_here_that_is_ahead_is_kept(folder, url, tmp_path):
     written(there, {"results/train.csv": b"ahead"})
     assert copies.working_copy(url, tasks, take_over=False) == there
     assert content(there)["results/train.csv"] == b"ahead"
+
+
+def test_notes_that_are_written_in_a_copy_stay_there(folder, url):
+    """As on the page of watch, which is brought up to date again and again."""
+    copy = quiet(folder, url)
+    copy.upload()
+    there = copies.cached(url, copies.results)
+    Notes(tags=["keeper"], note="of this machine").write(there)
+    written(folder, {"results/train.csv": b"more"})
+    copy.upload()
+    assert copies.cached(url, copies.results) == there
+    assert Notes.read(there).tags == ["keeper"]
+    Notes(tags=["theirs"], note="").write(folder)
+    copy.upload()
+    copies.cached(url, copies.results)
+    assert Notes.read(there).tags == ["keeper"]
+    Notes().write(there)
+    copies.cached(url, copies.results)
+    assert Notes.read(there).tags == ["theirs"]
+    Notes().write(folder)
+    copy.upload()
+    copies.cached(url, copies.results)
+    assert Notes.read(there) == Notes(), "notes of the writer that are gone"
+
+
+def test_a_report_that_was_drawn_anew_and_notes_are_no_training(folder, url, tmp_path):
+    written(folder, {"report.html": b"report"})
+    quiet(folder, url).upload(last=True)
+    there = copies.working_copy(url, tmp_path / "tasks", take_over=False)
+    written(there, {"results/train.csv": b"further", "report.html": b"further"})
+    quiet(there, url).upload(last=True)
+    (tmp_path / "here").mkdir()
+    here = folder.rename(tmp_path / "here" / "run")
+    written(here, {"report.html": b"with a test"})
+    Notes(tags=["keeper"], note="").write(here)
+    assert copies.working_copy(url, tmp_path / "here", take_over=False) == here
+    assert content(here) == {**content(there), "notes.json": (here / "notes.json").read_bytes()}
+    quiet(here, url).upload(last=True)
+    assert "notes.json" in stored(url).files
 
 
 def test_two_folders_that_have_gone_on_are_not_mixed(folder, url, tmp_path):
