@@ -283,9 +283,8 @@ def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
 
 
 def _folders(store: Store) -> list[str]:
-    own = {"models", "results", "logs", "tb_logs", "videos"}
-    names = patiently(store.folders, ATTEMPTS, time.sleep)
-    return [name for name in names if name not in own and not name.startswith(".")]
+    """Returns the names of the folders in a folder of runs or a group, of which each may be a run."""
+    return [name for name in patiently(store.folders, ATTEMPTS, time.sleep) if not name.startswith(".")]
 
 
 def _folders_here(folder: Path) -> list[Path]:

@@ -167,9 +167,18 @@ def checkpoint_of(path: str) -> str:
     return names[1] if len(names) == 3 and names[0] == "models" and names[1] != "journal" else ""
 
 
+def is_listable(path: str) -> bool:
+    """Returns True for the path of a file that an index can list."""
+    try:
+        return _safe(path) == path
+    except ValueError:
+        return False
+
+
 def _safe(path: str) -> str:
-    """Returns a path that stays within a folder. Raises ValueError for another one."""
+    """Returns a path that stays within a folder. Raises ValueError for another one, and for one that is no text."""
     pure = PurePosixPath(path)
+    path.encode()
     hidden = any(name.startswith(".") for name in pure.parts)
     if not path or str(pure) != path or pure.is_absolute() or hidden or "\\" in path or "\0" in path:
         raise ValueError(tr("{path!r} is not the path of a file", path=path))

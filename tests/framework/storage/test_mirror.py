@@ -542,6 +542,33 @@ def test_a_store_that_is_opened_again_costs_nothing_for_good():
     assert len(logging.getLogger("botocore").handlers) == before
 
 
+def test_a_file_that_no_index_can_list_is_left_out_and_named_once(folder, url):
+    said: list[tuple[str, bool]] = []
+    written(folder, {"a\\b.txt": b"backslash"})
+    copy = Mirror(folder, url, False, lambda text, is_warning: said.append((text, is_warning)))
+    copy.upload()
+    copy.upload(last=True)
+    assert brought(url) == FILES
+    ((text, is_warning),) = said
+    assert "b.txt' is not copied" in text
+    assert is_warning
+    assert not pending(folder, copy.record)
+
+
+@pytest.mark.parametrize("name", ["run#1", "run?", "a::b"])
+def test_a_name_that_a_command_would_not_take_is_refused(name, folder):
+    with pytest.raises(StorageError, match="a plain URL") as fault:
+        quiet(folder, f"memory://bucket/{name}").begin()
+    assert fault.value.lasting
+
+
+@pytest.mark.parametrize("name", ["models", "results", "logs", "tb_logs", "videos"])
+def test_a_run_may_have_the_name_of_a_folder_in_a_run(name, folder, url):
+    quiet(folder, f"memory://bucket/{name}").upload(last=True)
+    assert [path.name for path in copies.listed("memory://bucket").iterdir()] == [name]
+    assert [path.name for path in copies.find("memory://bucket/*")] == [name]
+
+
 def test_only_what_is_needed_is_brought(folder, url):
     written(folder, {"models/20/manifest.json": b"m", "models/20/state.safetensors": b"s",
                      "models/best/manifest.json": b"m", "models/best/state.safetensors": b"s"})  # fmt: skip

@@ -178,6 +178,12 @@ def test_a_run_that_cannot_be_copied_begins_nothing(tmp_path):
     assert not (tmp_path / "tasks/NAME").exists()
 
 
+def test_a_run_whose_name_no_url_has_begins_nothing(tmp_path):
+    with pytest.raises(joystick.JoystickError, match="a plain URL"):
+        run("tasks/run#1", storage="memory://bucket/q")
+    assert not (tmp_path / "tasks/run#1").exists()
+
+
 def test_without_a_store_nothing_of_it_is_imported():
     program = """
 import sys
