@@ -48,17 +48,21 @@ class Owner(NamedTuple):
     process: str
     """Number and start of its process."""
     since: str
+    space: str = ""
+    """Where this number means this process: a start of a machine and a namespace of numbers; empty if unknown."""
 
     @classmethod
     def here(cls) -> "Owner":
         """Returns a new session of this process."""
         since = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        return cls(secrets.token_hex(4), socket.gethostname(), _process(os.getpid()), since)
+        return cls(secrets.token_hex(4), socket.gethostname(), _process(os.getpid()), since, _space())
 
     def is_dead(self) -> bool:
-        """Returns True if its process was one of this machine and has ended."""
+        """Returns True if its process was one of this machine and has ended. Machines, and containers of one machine,
+        may share the name of their host; only where numbers mean the same does a missing one mean anything."""
         number = self.process.partition(" ")[0]
-        return self.host == socket.gethostname() and number.isdecimal() and _process(int(number)) != self.process
+        is_here = self.host == socket.gethostname() and self.space != "" and self.space == _space()
+        return is_here and number.isdecimal() and _process(int(number)) != self.process
 
     def __str__(self) -> str:
         return tr(
@@ -73,7 +77,7 @@ def _process(number: int) -> str:
     """Returns the number of a process with the time of its start, in ticks since the machine began; empty if there is
     none. A container may give the same number to each of its programs."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        boot = _boot()
         ticks = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         state, start = ticks[0], ticks[19]
         return "" if state == "Z" else f"{number} {start} {boot}"
@@ -86,6 +90,20 @@ def _process(number: int) -> str:
     except OSError:
         pass
     return f"{number}"
+
+
+def _space() -> str:
+    """Returns the start of this machine and the namespace in which this process has its number; empty where the system
+    does not tell them."""
+    try:
+        return f"{_boot()} {os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _boot() -> str:
+    """Returns the random name that Linux gives each start of a machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 @dataclass(frozen=True)
@@ -143,7 +161,7 @@ class Index:
         if value["format"] != FORMAT:
             raise ValueError(tr("format {format}; this version reads {known}", format=value["format"], known=FORMAT))
         files = {_safe(path): tuple(_part(part) for part in parts) for path, parts in value["files"].items()}
-        owner = Owner(**{name: str(value["owner"][name]) for name in Owner._fields})
+        owner = Owner(**{name: str(({"space": ""} | value["owner"])[name]) for name in Owner._fields})
         beat, every = int(value["beat"]), _number(value["every"], LONGEST_EVERY)
         written = _number(value["written"], LATEST)
         return cls(str(value["run"]), owner, beat, every, bool(value["closed"]), written, files)

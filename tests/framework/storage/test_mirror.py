@@ -16,7 +16,7 @@ import pytest
 from config.read.opening import fault_below
 from framework.disk.atomic import remove_folder, replace_folder
 from framework.disk.notes import Notes
-from framework.storage import claim, copies, mirror
+from framework.storage import claim, copies, index, mirror
 from framework.storage.copy_record import Record, files_of, pending, set_destination
 from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
@@ -297,6 +297,34 @@ def test_a_killed_run_goes_on_in_its_own_folder(folder, url):
     quiet(folder, url).upload()
     quiet(folder, url).take()
     assert not stored(url).closed
+
+
+@pytest.mark.parametrize("space", ["a", "b", ""])
+def test_only_where_numbers_mean_the_same_processes_does_a_missing_one_mean_death(space, folder, url, monkeypatch):
+    """Containers and machines may share the name of their host; an index of an earlier version tells no space."""
+    monkeypatch.setattr(index, "_space", lambda: "a")
+    ended = Owner.here()._replace(process="4194305 1 ", space=space)
+    assert ended.is_dead() is (space == "a")
+    value = Index("run", ended).to_json()
+    assert Index.from_json(value).owner == ended
+    if not space:
+        del value["owner"]["space"]
+        assert Index.from_json(value).owner == ended
+
+
+def test_a_live_process_in_another_space_is_waited_for(folder, url, tmp_path, monkeypatch):
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(index, "_space", lambda: "of another container")
+    monkeypatch.setattr(index, "_process", lambda number: "")
+
+    def alive(seconds: float) -> None:
+        first._mine._next_beat = 0.0
+        first._mine.beat()
+
+    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (alive,))
+    with pytest.raises(StorageError, match="is being written by"):
+        copies.working_copy(url, tmp_path / "tasks", take_over=True)
 
 
 def test_the_answer_to_the_claim_may_be_lost(folder, url, monkeypatch):
