@@ -127,7 +127,7 @@ class Claim:
             return tr("{url} exists already; name a new run", url=url)
         if self.record.index.run != index.run:
             return tr("{url} is another run than this one, though it has its name", url=url)
-        if index.owner.session == self.record.index.owner.session or index.files == self.record.index.files:
+        if self.record.covers(index):
             return ""
         return tr(
             "{url} has gone on elsewhere ({owner}); {program} resume {url} goes on from there, and "

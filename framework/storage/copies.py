@@ -19,7 +19,7 @@ from config.program import PROGRAM
 from config.read.opening import regular
 from config.read.paths import as_written, fixed, spell
 from config.read.stores import StoreError, of_run
-from config.read.task_files import GROUPS, LOCK, NOTES, RUN, TaskFiles
+from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN, TaskFiles
 from config.system.folders import user_cache
 from config.tell.language import tr
 from config.tell.names import did_you_mean
@@ -41,6 +41,8 @@ AT_ONCE = 8
 """Number of objects that are read side by side."""
 MOST_LISTED = 20
 """Names in a message."""
+UNTRAINED = {REPORT, NOTES}
+"""Files that change without training: a test draws the report anew, and notes are the user's."""
 Wanted = Callable[[str, Index], bool]
 """Returns True for a file that is needed."""
 _held: dict[Path, IO[str]] = {}
@@ -211,9 +213,9 @@ def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
     if record.index.run != index.run:
         text = tr("{folder} is another run than {url}; move it away", folder=as_written(folder), url=url)
         raise StorageError(text, lasting=True)
-    if record.index.owner.session == index.owner.session or record.index.files == index.files:
+    if record.covers(index):
         return False
-    if pending(folder, record):
+    if pending(folder, record).keys() - UNTRAINED:
         text = tr(
             "{folder} and {url} have both gone on since they were the same; to go on from the store, "
             "move the folder away",
@@ -263,9 +265,14 @@ def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
 
     def one(name: str) -> None:
         inner = store.below(name)
-        index = _index(inner)
+        try:
+            index = _index(inner)
+        except StorageError as error:
+            if error.lasting:  # one damaged run must not hide the others
+                return
+            raise
         if index is not None:
-            with contextlib.suppress(StorageError):  # one damaged run must not hide the others
+            with contextlib.suppress(StorageError):
                 _bring(inner, folder / name, index, wanted)
         if levels > 1 and (index is None or any(group in index.files for group in GROUPS)):
             _below(inner, folder / name, wanted, levels - 1)
@@ -276,9 +283,8 @@ def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
 
 
 def _folders(store: Store) -> list[str]:
-    own = {"models", "results", "logs", "tb_logs", "videos"}
-    names = patiently(store.folders, ATTEMPTS, time.sleep)
-    return [name for name in names if name not in own and not name.startswith(".")]
+    """Returns the names of the folders in a folder of runs or a group, of which each may be a run."""
+    return [name for name in patiently(store.folders, ATTEMPTS, time.sleep) if not name.startswith(".")]
 
 
 def _folders_here(folder: Path) -> list[Path]:
@@ -325,14 +331,16 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
     stamps: dict[str, Stamp] = {}
     missing: list[tuple[str, Parts]] = []
     here = {path: Stamp.of(entry.stat(follow_symlinks=False)) for path, entry in files_of(folder)}
+    # tags and a note that were given to this copy are the user's; those that were brought have their stamp
+    kept_here = {NOTES} & here.keys() if before and here.get(NOTES) != before.get(NOTES) else set()
     for path, parts in index.files.items():
-        if not wanted(path, index):
+        if not wanted(path, index) or path in kept_here:
             continue
         if here.get(path) is not None and before.get(path) == here.get(path) and objects.get(path) == parts:
             stamps[path] = here[path]
         else:
             missing.append((path, parts))
-    for path in here.keys() - index.files.keys():
+    for path in here.keys() - index.files.keys() - kept_here:
         (folder / path).unlink(missing_ok=True)
     with ThreadPoolExecutor(AT_ONCE) as threads:
         for (path, _), stamp in zip(

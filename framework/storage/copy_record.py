@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from config.read.opening import read_regular
 from config.read.task_files import COPIED_TO, COPY, GROUPS, TaskFiles
 from framework.disk.atomic import write_whole
-from framework.storage.index import Index, Parts
+from framework.storage.index import Index, Parts, is_listable
 
 MOST_BYTES, MOST_BYTES_OF_DESTINATION = 2**28, 2**16
 """Bytes of the files that are read."""
@@ -49,7 +49,7 @@ class Record:
             value = json.loads(read_regular(folder / COPY, MOST_BYTES))
             stamps = {str(path): Stamp(*map(int, stamp)) for path, stamp in value["stamps"].items()}
             return cls(str(value["url"]), Index.from_json(value["index"]), stamps, str(value["session"]))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
     def write(self, folder: Path) -> None:
@@ -61,6 +61,11 @@ class Record:
     def parts_of(self, path: str, stamp: Stamp) -> Parts | None:
         """Returns the objects of a file that has not changed; None for another one."""
         return self.index.files.get(path) if self.stamps.get(path) == stamp else None
+
+    def covers(self, index: Index) -> bool:
+        """Returns True if the folder has at least what an index lists. A session that this folder has only read may
+        have gone on, even if it was silent for long."""
+        return self.session == index.owner.session or self.index.files == index.files
 
 
 def destination(folder: Path) -> str | None:
@@ -88,6 +93,15 @@ def size_in_store(folder: Path) -> int:
 def files_of(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yields the files of a run that belong into its copy, checkpoints first and then the journal: what is yielded
     later is at least as new, as a resume needs it. Of a group its own files alone, not those of its runs."""
+    return (file for file in _all_files(folder) if is_listable(file[0]))
+
+
+def unlistable(folder: Path) -> list[str]:
+    """Returns the files that would belong into a copy, were it not for their names, which no index lists."""
+    return [path for path, _ in _all_files(folder) if not is_listable(path)]
+
+
+def _all_files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     models = TaskFiles(folder).models
     numbers = [path for path in _folders(models) if path.name != "journal"]
     if any((folder / name).is_file() for name in GROUPS):

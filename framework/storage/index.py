@@ -24,6 +24,10 @@ FORMAT = 1
 PART_BYTES = 8 * 2**20
 """Size of the objects that a larger file is cut into: a file that grows costs one of them each time."""
 MOST_BYTES = 2**28
+LONGEST_EVERY = 7 * 86400.0
+"""Seconds between two beats, at most: who takes a run over waits for a multiple of them."""
+LATEST = 2.0**33
+"""Time of a change, at most; it becomes that of a folder, and file systems have an end of time."""
 Parts = tuple["Part", ...]
 
 
@@ -44,17 +48,21 @@ class Owner(NamedTuple):
     process: str
     """Number and start of its process."""
     since: str
+    space: str = ""
+    """Where this number means this process: a start of a machine and a namespace of numbers; empty if unknown."""
 
     @classmethod
     def here(cls) -> "Owner":
         """Returns a new session of this process."""
         since = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        return cls(secrets.token_hex(4), socket.gethostname(), _process(os.getpid()), since)
+        return cls(secrets.token_hex(4), socket.gethostname(), _process(os.getpid()), since, _space())
 
     def is_dead(self) -> bool:
-        """Returns True if its process was one of this machine and has ended."""
+        """Returns True if its process was one of this machine and has ended. Machines, and containers of one machine,
+        may share the name of their host; only where numbers mean the same does a missing one mean anything."""
         number = self.process.partition(" ")[0]
-        return self.host == socket.gethostname() and number.isdecimal() and _process(int(number)) != self.process
+        is_here = self.host == socket.gethostname() and self.space != "" and self.space == _space()
+        return is_here and number.isdecimal() and _process(int(number)) != self.process
 
     def __str__(self) -> str:
         return tr(
@@ -69,7 +77,7 @@ def _process(number: int) -> str:
     """Returns the number of a process with the time of its start, in ticks since the machine began; empty if there is
     none. A container may give the same number to each of its programs."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        boot = _boot()
         ticks = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         state, start = ticks[0], ticks[19]
         return "" if state == "Z" else f"{number} {start} {boot}"
@@ -82,6 +90,20 @@ def _process(number: int) -> str:
     except OSError:
         pass
     return f"{number}"
+
+
+def _space() -> str:
+    """Returns the start of this machine and the namespace in which this process has its number; empty where the system
+    does not tell them."""
+    try:
+        return f"{_boot()} {os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _boot() -> str:
+    """Returns the random name that Linux gives each start of a machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 @dataclass(frozen=True)
@@ -139,8 +161,9 @@ class Index:
         if value["format"] != FORMAT:
             raise ValueError(tr("format {format}; this version reads {known}", format=value["format"], known=FORMAT))
         files = {_safe(path): tuple(_part(part) for part in parts) for path, parts in value["files"].items()}
-        owner = Owner(**{name: str(value["owner"][name]) for name in Owner._fields})
-        beat, every, written = int(value["beat"]), float(value["every"]), float(value["written"])
+        owner = Owner(**{name: str(({"space": ""} | value["owner"])[name]) for name in Owner._fields})
+        beat, every = int(value["beat"]), _number(value["every"], LONGEST_EVERY)
+        written = _number(value["written"], LATEST)
         return cls(str(value["run"]), owner, beat, every, bool(value["closed"]), written, files)
 
     @classmethod
@@ -151,7 +174,7 @@ class Index:
             if len(data) > MOST_BYTES or hashlib.sha256(text).hexdigest().encode() != digest:
                 raise ValueError(tr("it does not match its own checksum"))
             return cls.from_json(json.loads(text))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             why = tr("{url}/{key} is damaged: {error}", url=url, key=KEY, error=error)
             raise StorageError(why, lasting=True) from None
 
@@ -162,13 +185,29 @@ def checkpoint_of(path: str) -> str:
     return names[1] if len(names) == 3 and names[0] == "models" and names[1] != "journal" else ""
 
 
+def is_listable(path: str) -> bool:
+    """Returns True for the path of a file that an index can list."""
+    try:
+        return _safe(path) == path
+    except ValueError:
+        return False
+
+
 def _safe(path: str) -> str:
-    """Returns a path that stays within a folder. Raises ValueError for another one."""
+    """Returns a path that stays within a folder. Raises ValueError for another one, and for one that is no text."""
     pure = PurePosixPath(path)
+    path.encode()
     hidden = any(name.startswith(".") for name in pure.parts)
     if not path or str(pure) != path or pure.is_absolute() or hidden or "\\" in path or "\0" in path:
         raise ValueError(tr("{path!r} is not the path of a file", path=path))
     return path
+
+
+def _number(value: Any, most: float) -> float:
+    """Returns a number from 0 to a limit. Raises ValueError for another one, and for what is not finite."""
+    if not 0 <= float(value) <= most:
+        raise ValueError(tr("{value!r} is not a number from 0 to {most:g}", value=value, most=most))
+    return float(value)
 
 
 def _part(value: Any) -> Part:

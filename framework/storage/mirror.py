@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
+from config.read import stores
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.read.task_files import GROUPS, TaskFiles
@@ -22,9 +23,18 @@ from config.tell.language import tr
 from framework.screen.formatting import byte_size, counted, sync_command
 from framework.screen.stages import stage
 from framework.storage.claim import Claim
-from framework.storage.copy_record import Record, Stamp, destination, entries_in, files_of, pending, set_destination
+from framework.storage.copy_record import (
+    Record,
+    Stamp,
+    destination,
+    entries_in,
+    files_of,
+    pending,
+    set_destination,
+    unlistable,
+)
 from framework.storage.errors import Claimed, StorageError
-from framework.storage.index import KEY, PART_BYTES, Part, Parts
+from framework.storage.index import KEY, LONGEST_EVERY, PART_BYTES, Part, Parts
 from framework.storage.store import Store
 
 SECONDS_VARIABLE = "JOYSTICK_STORAGE_SECONDS"
@@ -52,7 +62,7 @@ def seconds() -> float:
     with contextlib.suppress(ValueError):
         value = float(os.environ.get(SECONDS_VARIABLE, ""))
         if value > 0:
-            return value
+            return min(value, LONGEST_EVERY)
     return SECONDS
 
 
@@ -83,6 +93,8 @@ class Mirror:
         """True if another session has the claim: nothing more is copied."""
         self._told = False
         """True after a fault was told, until the store has everything again."""
+        self._left_out: set[str] = set()
+        """Files that were said to be left out."""
         self._ending, self._stopped = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -91,9 +103,14 @@ class Mirror:
     def take(self) -> None:
         """Takes the claim. Raises StorageError."""
         if self._claim is None:
+            try:
+                stores.url(self.url)  # the name of a folder here may be none that a command takes there
+            except ValueError as error:
+                raise StorageError("{url!r} is not {what}", url=self.url, what=error, lasting=True) from None
             self._claim = Claim(Store(self.url), self.every, self.record, self._take_over)
         if self._claim.index is None:
             index = self._claim.take(self._pause)
+            set_destination(self.folder, self.url)  # not before: a refused one would be asked for from then on
             self._record(self.record.stamps if self.record else {})
             self._unlisted = self._orphans(index.keys()) if index.files else []
             self._moved = time.monotonic()
@@ -143,6 +160,9 @@ class Mirror:
         """Puts what has changed, and returns the objects of all files with the stamps of these."""
         files: dict[str, Parts] = {}
         stamps: dict[str, Stamp] = {}
+        for path in set(unlistable(self.folder)) - self._left_out:
+            self._left_out.add(path)
+            self.say(tr("{path!r} is not copied: a store keeps no file of such a name", path=path), True)
         try:
             for path, place, stamp in self._held():
                 parts = self.record.parts_of(path, stamp) if self.record else None
@@ -237,6 +257,7 @@ class Mirror:
         except StorageError as error:
             if error.lasting:
                 raise
+            set_destination(self.folder, self.url)  # what is left is copied there by a later command
             self.fault = error
             self._tell_fault()
 
@@ -371,7 +392,6 @@ def mirror_of(
     """Returns the mirror of a folder; None if it is copied nowhere."""
     url = url_of(folder, storage, explicit)
     if url is not None:
-        set_destination(folder, url)
         return Mirror(folder, url, take_over, say)
     if storage is not None:
         say(

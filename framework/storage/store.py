@@ -27,6 +27,8 @@ LONGEST = 60
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _TALKATIVE = ("aiobotocore", "aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "google", "ossfs", "oss2", "s3fs")
 """Loggers of libraries that print tracebacks of errors that are told here in a sentence."""
+_NOWHERE = logging.NullHandler()
+"""One for all: a logger keeps each handler that it gets, and the page of watch opens stores for days."""
 _DENIED = (
     "NoCredentialsError",
     "PartialCredentialsError",
@@ -58,7 +60,7 @@ class Store:
         self.url, self.scheme = url, url.partition(":")[0]
         self._package = PACKAGES.get(self.scheme)
         for name in _TALKATIVE:
-            logging.getLogger(name).addHandler(logging.NullHandler())
+            logging.getLogger(name).addHandler(_NOWHERE)
         self._conditional = True
         with self._sentences():
             from fsspec.core import url_to_fs

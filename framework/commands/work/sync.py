@@ -13,7 +13,6 @@ from framework.archive.groups import members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT, held_lock
 from framework.errors import MISTAKE, TaskDirError
-from framework.storage.copy_record import set_destination
 from framework.storage.mirror import Mirror, url_of
 
 
@@ -80,7 +79,6 @@ def _copied(place: Path, url: str | None, request: Namespace) -> bool:
         print(tr("warning: {text}", text=text) if is_warning else text, file=sys.stderr if is_warning else sys.stdout)
 
     with contextlib.closing(lock):
-        set_destination(place, target)
         mirror = Mirror(place, target, request.take_over, say)
         mirror.take()
         mirror.start()

@@ -1,7 +1,9 @@
 """Copies of runs in a store: what is listed is whole, one session writes, and no fault of a store reaches the run."""
 
 import contextlib
+import hashlib
 import json
+import logging
 import shutil
 import threading
 import time
@@ -13,7 +15,8 @@ import pytest
 
 from config.read.opening import fault_below
 from framework.disk.atomic import remove_folder, replace_folder
-from framework.storage import claim, copies, mirror
+from framework.disk.notes import Notes
+from framework.storage import claim, copies, index, mirror
 from framework.storage.copy_record import Record, files_of, pending, set_destination
 from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
@@ -250,6 +253,22 @@ def test_who_was_taken_over_is_told_and_changes_nothing(folder, url, tmp_path, m
     assert brought(url)["results/train.csv"] == b"second"
 
 
+def test_a_writer_that_only_slept_and_went_on_is_not_cut_back_to_what_was_brought(folder, url, tmp_path, monkeypatch):
+    """The same session, once more: what it has written since is brought, or the claim is refused."""
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: True)
+    there = copies.working_copy(url, tmp_path / "tasks", take_over=True)
+    written(folder, {"models/20/manifest.json": b"manifest 20", "models/20/state.safetensors": b"state 20"})
+    first.upload(last=True)
+    with pytest.raises(Claimed, match="has gone on elsewhere"):
+        quiet(there, url).take()
+    assert copies.working_copy(url, tmp_path / "tasks", take_over=False) == there
+    assert content(there) == content(folder)
+    quiet(there, url).upload(last=True)
+    assert stored(url).checkpoints == [10, 20]
+
+
 def test_a_writer_that_is_alive_is_not_taken_over(folder, url, tmp_path, monkeypatch):
     first = quiet(folder, url)
     first.upload()
@@ -278,6 +297,34 @@ def test_a_killed_run_goes_on_in_its_own_folder(folder, url):
     quiet(folder, url).upload()
     quiet(folder, url).take()
     assert not stored(url).closed
+
+
+@pytest.mark.parametrize("space", ["a", "b", ""])
+def test_only_where_numbers_mean_the_same_processes_does_a_missing_one_mean_death(space, folder, url, monkeypatch):
+    """Containers and machines may share the name of their host; an index of an earlier version tells no space."""
+    monkeypatch.setattr(index, "_space", lambda: "a")
+    ended = Owner.here()._replace(process="4194305 1 ", space=space)
+    assert ended.is_dead() is (space == "a")
+    value = Index("run", ended).to_json()
+    assert Index.from_json(value).owner == ended
+    if not space:
+        del value["owner"]["space"]
+        assert Index.from_json(value).owner == ended
+
+
+def test_a_live_process_in_another_space_is_waited_for(folder, url, tmp_path, monkeypatch):
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(index, "_space", lambda: "of another container")
+    monkeypatch.setattr(index, "_process", lambda number: "")
+
+    def alive(seconds: float) -> None:
+        first._mine._next_beat = 0.0
+        first._mine.beat()
+
+    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (alive,))
+    with pytest.raises(StorageError, match="is being written by"):
+        copies.working_copy(url, tmp_path / "tasks", take_over=True)
 
 
 def test_the_answer_to_the_claim_may_be_lost(folder, url, monkeypatch):
@@ -344,6 +391,45 @@ def test_a_folder_here_that_is_ahead_is_kept(folder, url, tmp_path):
     written(there, {"results/train.csv": b"ahead"})
     assert copies.working_copy(url, tasks, take_over=False) == there
     assert content(there)["results/train.csv"] == b"ahead"
+
+
+def test_notes_that_are_written_in_a_copy_stay_there(folder, url):
+    """As on the page of watch, which is brought up to date again and again."""
+    copy = quiet(folder, url)
+    copy.upload()
+    there = copies.cached(url, copies.results)
+    Notes(tags=["keeper"], note="of this machine").write(there)
+    written(folder, {"results/train.csv": b"more"})
+    copy.upload()
+    assert copies.cached(url, copies.results) == there
+    assert Notes.read(there).tags == ["keeper"]
+    Notes(tags=["theirs"], note="").write(folder)
+    copy.upload()
+    copies.cached(url, copies.results)
+    assert Notes.read(there).tags == ["keeper"]
+    Notes().write(there)
+    copies.cached(url, copies.results)
+    assert Notes.read(there).tags == ["theirs"]
+    Notes().write(folder)
+    copy.upload()
+    copies.cached(url, copies.results)
+    assert Notes.read(there) == Notes(), "notes of the writer that are gone"
+
+
+def test_a_report_that_was_drawn_anew_and_notes_are_no_training(folder, url, tmp_path):
+    written(folder, {"report.html": b"report"})
+    quiet(folder, url).upload(last=True)
+    there = copies.working_copy(url, tmp_path / "tasks", take_over=False)
+    written(there, {"results/train.csv": b"further", "report.html": b"further"})
+    quiet(there, url).upload(last=True)
+    (tmp_path / "here").mkdir()
+    here = folder.rename(tmp_path / "here" / "run")
+    written(here, {"report.html": b"with a test"})
+    Notes(tags=["keeper"], note="").write(here)
+    assert copies.working_copy(url, tmp_path / "here", take_over=False) == here
+    assert content(here) == {**content(there), "notes.json": (here / "notes.json").read_bytes()}
+    quiet(here, url).upload(last=True)
+    assert "notes.json" in stored(url).files
 
 
 def test_two_folders_that_have_gone_on_are_not_mixed(folder, url, tmp_path):
@@ -463,6 +549,54 @@ def test_an_index_that_is_cut_off_is_refused(folder, url):
         copies.cached(url, copies.everything)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("written", float("nan")), ("written", 1e300), ("written", -1.0), ("every", float("inf")), ("every", 1e9),
+     ("beat", float("inf"))],
+)  # fmt: skip
+def test_a_number_out_of_range_is_damage_and_hides_no_other_run(key, value, folder, url):
+    quiet(folder, url).upload(last=True)
+    text = json.dumps({**stored(url).to_json(), key: value}).encode()
+    Store("memory://bucket/bad").put(KEY, text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
+    with pytest.raises(StorageError, match="is damaged"):
+        copies.cached("memory://bucket/bad", copies.facts)
+    assert [path.name for path in copies.listed("memory://bucket").iterdir()] == ["run"]
+
+
+def test_a_store_that_is_opened_again_costs_nothing_for_good():
+    Store("memory://bucket/run")
+    before = len(logging.getLogger("botocore").handlers)
+    Store("memory://bucket/run")
+    assert len(logging.getLogger("botocore").handlers) == before
+
+
+def test_a_file_that_no_index_can_list_is_left_out_and_named_once(folder, url):
+    said: list[tuple[str, bool]] = []
+    written(folder, {"a\\b.txt": b"backslash"})
+    copy = Mirror(folder, url, False, lambda text, is_warning: said.append((text, is_warning)))
+    copy.upload()
+    copy.upload(last=True)
+    assert brought(url) == FILES
+    ((text, is_warning),) = said
+    assert "b.txt' is not copied" in text
+    assert is_warning
+    assert not pending(folder, copy.record)
+
+
+@pytest.mark.parametrize("name", ["run#1", "run?", "a::b"])
+def test_a_name_that_a_command_would_not_take_is_refused(name, folder):
+    with pytest.raises(StorageError, match="a plain URL") as fault:
+        quiet(folder, f"memory://bucket/{name}").begin()
+    assert fault.value.lasting
+
+
+@pytest.mark.parametrize("name", ["models", "results", "logs", "tb_logs", "videos"])
+def test_a_run_may_have_the_name_of_a_folder_in_a_run(name, folder, url):
+    quiet(folder, f"memory://bucket/{name}").upload(last=True)
+    assert [path.name for path in copies.listed("memory://bucket").iterdir()] == [name]
+    assert [path.name for path in copies.find("memory://bucket/*")] == [name]
+
+
 def test_only_what_is_needed_is_brought(folder, url):
     written(folder, {"models/20/manifest.json": b"m", "models/20/state.safetensors": b"s",
                      "models/best/manifest.json": b"m", "models/best/state.safetensors": b"s"})  # fmt: skip
@@ -509,7 +643,9 @@ def test_a_folder_of_a_stranger_is_copied_nowhere_until_the_user_says_so(folder,
     say = lambda text, is_warning: said.append(text)  # noqa: E731
     assert mirror.mirror_of(unpacked, "memory://bucket", False, False, say) is None
     assert "general_cfg.storage=memory://bucket copies it there" in said[0]
-    assert mirror.mirror_of(unpacked, "memory://bucket", True, False, say).url == url
+    wanted = mirror.mirror_of(unpacked, "memory://bucket", True, False, say)
+    assert wanted.url == url
+    wanted.begin()
     moved = unpacked.rename(tmp_path / "tasks" / "moved")
     assert url_of(moved, "memory://bucket", False) == url, "the user's own folder under another name"
 

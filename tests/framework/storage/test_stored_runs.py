@@ -15,6 +15,7 @@ from config.read import stores
 from config.read.loader import ConfigError
 from framework.commands.work import keep_alive
 from framework.storage import claim, copies, mirror
+from framework.storage.store import Store
 from main import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -143,12 +144,44 @@ def test_sync_copies_a_run_that_is_here(tmp_path, capsys):
     assert main(["sync", "here"]) == 0
 
 
+@pytest.mark.parametrize("copied_before", [False, True])
+def test_a_copy_that_is_refused_does_not_change_where_a_run_is_copied_to(copied_before, capsys):
+    finished(run("tasks/other", max_total_step=40))
+    finished(run("tasks/first", max_total_step=40))
+    assert main(["sync", "other", "memory://bucket/q/other"]) == 0
+    if copied_before:
+        assert main(["sync", "first", "memory://bucket/q/first"]) == 0
+    assert main(["sync", "first", "memory://bucket/q/other"]) == 2
+    assert main(["resume", "first", "general_cfg.storage=memory://bucket/q", "general_cfg.max_total_step=60"]) == 0
+    capsys.readouterr()
+    assert main(["sync", "first"]) == 0
+    assert "copied to memory://bucket/q/first" in capsys.readouterr().out
+
+
+def test_a_run_that_began_without_an_answer_of_the_store_is_copied_there_later(tmp_path, monkeypatch, capsys):
+    def lost(self: Store, key: str, data: bytes, **options: Any) -> None:
+        raise OSError("connection lost")
+
+    monkeypatch.setattr(mirror, "PATIENCE", 0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_put", lost)
+        finished(run("memory://bucket/p/NAME", max_total_step=40))
+    assert main(["sync", "NAME"]) == 0
+    assert "copied to memory://bucket/p/NAME" in capsys.readouterr().out
+
+
 def test_a_run_that_cannot_be_copied_begins_nothing(tmp_path):
     finished(run("memory://bucket/p/NAME", max_total_step=40))
     (tmp_path / "tasks/NAME").rename(tmp_path / "aside")
     with pytest.raises(joystick.JoystickError, match="exists already"):
         run("memory://bucket/p/NAME")
     assert not (tmp_path / "tasks/NAME").exists()
+
+
+def test_a_run_whose_name_no_url_has_begins_nothing(tmp_path):
+    with pytest.raises(joystick.JoystickError, match="a plain URL"):
+        run("tasks/run#1", storage="memory://bucket/q")
+    assert not (tmp_path / "tasks/run#1").exists()
 
 
 def test_without_a_store_nothing_of_it_is_imported():
