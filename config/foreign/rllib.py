@@ -139,7 +139,7 @@ def translate(source: Source, scope: Scope, hint: Hint) -> Changes:
 
 
 def _translated(source: Source, scope: Scope, hint: Callable[[str], str]) -> Iterator[str]:
-    for key in sorted(source.foreign, key=lambda key: key in LAST):
+    for key in sorted(source.foreign, key=lambda key: LAST.index(key) if key in LAST else -1):
         value, place = source.foreign[key]
         try:
             meaning = meaning_of(key, value, scope)

@@ -307,6 +307,23 @@ def train_batch(value: Any, scope: Scope) -> Meaning:
     return Meaning(settings)
 
 
+def fragment(value: Any, scope: Scope) -> Meaning:
+    """Translates steps of each row between updates. One update follows, unless a word says how many do."""
+    rows = _rows(scope)
+    steps = {path: value * rows for path in scope.algo("train_fre")}
+    remark = f"{value} x n_envs {rows}" if rows > 1 else ""
+    chosen = any(scope.word(word) is not None for word in ("training_intensity", "updates_per_train"))
+    by_hand = any(
+        source.written and "updates_per_train" in source.sections.get("algo_cfg", {}) for source in scope.sources
+    )
+    return Meaning(steps if chosen or by_hand else steps | dict.fromkeys(scope.paths("updates_per_train"), 1), remark)
+
+
+def _rows(scope: Scope) -> int:
+    """Returns the number of environments, which each collect a fragment."""
+    return int(scope.number("env_cfg.n_envs")) if scope.has("env_cfg.n_envs") else 1
+
+
 # ---------------------------------------------------------------------------------------------------- exploration
 
 

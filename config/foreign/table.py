@@ -203,6 +203,8 @@ def lines(table: Table) -> Iterator[tuple[list[str], Row]]:
 class SourceLike(Protocol):
     """Settings that are written, by section; config/read/sources.py reads the words of tables, and has such a class."""
 
+    written: bool
+    """True if the user wrote them for this run."""
     sections: dict[str, dict[str, Any]]
     foreign: dict[str, tuple[Any, Any]]
     """Settings outside of sections by another library's names, with their places."""

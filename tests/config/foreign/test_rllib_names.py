@@ -59,7 +59,7 @@ def file(tmp_path: Path, text: str) -> Path:
         ("DQN", "train_batch_size", 32, {"algo.batch_size": 32}),
         ("PPO", "sgd_minibatch_size", 32, {"algo.sgd_batch_size": 32}),
         ("PPO", "num_sgd_iter", 3, {"algo.k_epochs": 3}),
-        ("DQN", "rollout_fragment_length", 4, {"algo.train_fre": 4}),
+        ("DQN", "rollout_fragment_length", 4, {"algo.train_fre": 4, "algo.updates_per_train": 1}),
         ("PPO", "rollout_fragment_length", 200, {}),
         ("PPO", "lambda", 0.9, {"algo.gae_lambda": 0.9}),
         ("PPO", "clip_param", 0.3, {"algo.eps_clip": 0.3}),
@@ -117,6 +117,23 @@ def test_the_target_update_is_counted_in_updates_here_and_in_steps_there() -> No
     settings = {"target_network_update_freq": 500, "rollout_fragment_length": 4}
     assert loaded("algo_cfg.updates_per_train=3", algo="DQN", config=json.dumps(settings)).algo.target_update == 375
     assert of("DQN", target_network_update_freq=0).algo.target_update == 1
+
+
+def test_one_update_follows_the_fragments_of_all_rows_unless_a_word_says_how_many() -> None:
+    """A fragment of 4 steps in 8 rows is 32 transitions. The preset has more updates, which belong to its train_fre."""
+    rows = {"rollout_fragment_length": 4, "num_envs_per_worker": 8}
+    run = loaded(algo="DQN", env="CartPole-v1", config=json.dumps(rows))
+    assert (run.algo.train_fre, run.algo.updates_per_train) == (32, 1)
+    assert "--config: rollout_fragment_length 4 -> train_fre 32, updates_per_train 1 (4 x n_envs 8)" in run.notes
+    # 256 transitions are learned from for each 32 that are collected: 8 updates of 32
+    words = {"target_network_update_freq": 64, "training_intensity": 8, "train_batch_size": 32, **rows}
+    run = loaded(algo="DQN", env="CartPole-v1", config=json.dumps(words))
+    assert (run.algo.train_fre, run.algo.updates_per_train, run.algo.target_update) == (32, 8, 16)
+    by_hand = loaded("algo_cfg.updates_per_train=3", algo="DQN", env="CartPole-v1", config=json.dumps(rows))
+    assert (by_hand.algo.train_fre, by_hand.algo.updates_per_train) == (32, 3)
+    run = of("DQN", rollout_fragment_length=4, algo_cfg={"updates_per_train": 2})
+    assert (run.algo.train_fre, run.algo.updates_per_train) == (4, 2)
+    assert [text for text in problems(algo="DQN", config='{"rollout_fragment_length": "x"}') if "whole number" in text]
 
 
 @pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])
