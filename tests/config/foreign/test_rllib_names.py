@@ -136,6 +136,22 @@ def test_one_update_follows_the_fragments_of_all_rows_unless_a_word_says_how_man
     assert [text for text in problems(algo="DQN", config='{"rollout_fragment_length": "x"}') if "whole number" in text]
 
 
+def test_an_iteration_of_ppo_is_a_train_batch_unless_its_steps_are_written() -> None:
+    def general(stop: str = '{"training_iteration": 4}', algo: str = "PPO", *words: str, **settings: object) -> tuple:
+        run = loaded("general_cfg.preset=none", *words, algo=algo, config=json.dumps(settings), stop=stop)
+        return run.general.max_iteration, run.general.iteration_steps
+
+    assert general(train_batch_size=200, sgd_minibatch_size=64) == (4, 200)
+    assert general(train_batch_size=200, num_envs_per_worker=32, sgd_minibatch_size=64) == (4, 192), "6 steps a row"
+    assert general(train_batch_size=200, sgd_minibatch_size=64, timesteps_per_iteration=500) == (4, 500)
+    assert general(train_batch_size=200, general_cfg={"iteration_steps": 300}, sgd_minibatch_size=64) == (4, 300)
+    assert general() == (4, 1000)
+    assert general(algo="A2C", train_batch_size=200) == (4, 1000), "there a clock ends it"
+    run = loaded(algo="DQN", stop='{"training_iteration": 4}')
+    expected = "max_iteration 4 (of 1,000 environment steps each: general_cfg.iteration_steps)"
+    assert f"--stop: training_iteration 4 -> {expected}" in run.notes
+
+
 @pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])
 def test_fully_connected_models_become_layer_lists(algo: str, lists: list[str]) -> None:
     config = of(algo, model={"fcnet_hiddens": [64, 32], "fcnet_activation": "swish", "use_lstm": False})
