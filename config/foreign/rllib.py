@@ -139,7 +139,7 @@ def translate(source: Source, scope: Scope, hint: Hint) -> Changes:
 
 
 def _translated(source: Source, scope: Scope, hint: Callable[[str], str]) -> Iterator[str]:
-    for key in sorted(source.foreign, key=lambda key: key in LAST):
+    for key in sorted(source.foreign, key=lambda key: LAST.index(key) if key in LAST else -1):
         value, place = source.foreign[key]
         try:
             meaning = meaning_of(key, value, scope)
@@ -158,9 +158,10 @@ def _translated(source: Source, scope: Scope, hint: Callable[[str], str]) -> Ite
 def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
     """Returns the settings that a name and its value mean here. Raises NoCounterpartError, or LookupError for an
     unknown name."""
-    if value is None and _is_word(key, scope):
+    row = row_of(key)
+    if value is None and not (row and row.reads_null) and _is_word(key, scope):
         return Meaning({}, tr("null is the default"))
-    if row := row_of(key):
+    if row:
         return _of_row(row, value, scope)
     mapping, point, word = key.partition(".")
     if point:

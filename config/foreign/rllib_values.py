@@ -307,6 +307,46 @@ def train_batch(value: Any, scope: Scope) -> Meaning:
     return Meaning(settings)
 
 
+def fragment(value: Any, scope: Scope) -> Meaning:
+    """Translates steps of each row between updates. One update follows, unless a word says how many do."""
+    rows = _rows(scope)
+    steps = {path: value * rows for path in scope.algo("train_fre")}
+    remark = f"{value} x n_envs {rows}" if rows > 1 else ""
+    chosen = any(scope.word(word) is not None for word in ("training_intensity", "updates_per_train"))
+    by_hand = any(
+        source.written and "updates_per_train" in source.sections.get("algo_cfg", {}) for source in scope.sources
+    )
+    return Meaning(steps if chosen or by_hand else steps | dict.fromkeys(scope.paths("updates_per_train"), 1), remark)
+
+
+def _rows(scope: Scope) -> int:
+    """Returns the number of environments, which each collect a fragment."""
+    return int(scope.number("env_cfg.n_envs")) if scope.has("env_cfg.n_envs") else 1
+
+
+def iterations(value: Any, scope: Scope) -> Meaning:
+    """Translates a number of iterations. Where a window is learned in minibatches, one is a train batch there, unless
+    its steps are written; those of other algorithms are ended by a clock or by steps."""
+    count = {"general_cfg.max_iteration": value}
+    of_steps = any(scope.word(word) is not None for word in STEPS_OF_AN_ITERATION)
+    if of_steps or scope.value("general_cfg.iteration_steps") is not None:
+        return Meaning(count)
+    if scope.has("algo_cfg.sgd_batch_size") and any(is_number(scope.word(word)) for word in TRAIN_BATCH):
+        rows = _rows(scope)
+        window = max(1, int(scope.number("algo_cfg.batch_size")) // rows) * rows  # each row has the same steps
+        return Meaning({**count, "general_cfg.iteration_steps": window}, tr("an iteration is a train batch"))
+    steps = int(scope.number("general_cfg.iteration_steps"))
+    return Meaning(count, tr("of {steps:,} environment steps each: general_cfg.iteration_steps", steps=steps))
+
+
+TRAIN_BATCH = ("train_batch_size", "train_batch_size_per_learner", "timesteps_per_batch")
+"""Words for the size of a train batch."""
+STEPS_OF_AN_ITERATION = (
+    "timesteps_per_iteration", "min_sample_timesteps_per_reporting", "min_sample_timesteps_per_iteration",
+)  # fmt: skip
+"""Words for the environment steps of an iteration."""
+
+
 # ---------------------------------------------------------------------------------------------------- exploration
 
 

@@ -104,6 +104,11 @@ class Row:
         """True if a value means the same as here."""
         return not (self.translate or self.lines)
 
+    @property
+    def reads_null(self) -> bool:
+        """True if a case says what null means; in other rows it sets nothing."""
+        return any(case.values is not None and None in case.values for case in self.cases)
+
     def spelling(self, section: str) -> str:
         """Returns the setting of the same section of which a word is another spelling; empty if it is more than
         that."""
@@ -203,6 +208,8 @@ def lines(table: Table) -> Iterator[tuple[list[str], Row]]:
 class SourceLike(Protocol):
     """Settings that are written, by section; config/read/sources.py reads the words of tables, and has such a class."""
 
+    written: bool
+    """True if the user wrote them for this run."""
     sections: dict[str, dict[str, Any]]
     foreign: dict[str, tuple[Any, Any]]
     """Settings outside of sections by another library's names, with their places."""

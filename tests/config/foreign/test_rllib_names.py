@@ -59,14 +59,16 @@ def file(tmp_path: Path, text: str) -> Path:
         ("DQN", "train_batch_size", 32, {"algo.batch_size": 32}),
         ("PPO", "sgd_minibatch_size", 32, {"algo.sgd_batch_size": 32}),
         ("PPO", "num_sgd_iter", 3, {"algo.k_epochs": 3}),
-        ("DQN", "rollout_fragment_length", 4, {"algo.train_fre": 4}),
+        ("DQN", "rollout_fragment_length", 4, {"algo.train_fre": 4, "algo.updates_per_train": 1}),
         ("PPO", "rollout_fragment_length", 200, {}),
         ("PPO", "lambda", 0.9, {"algo.gae_lambda": 0.9}),
         ("PPO", "clip_param", 0.3, {"algo.eps_clip": 0.3}),
         ("PPO", "vf_loss_coeff", 0.7, {"algo.value_coef": 0.7}),
         ("PPO", "entropy_coeff", 0.02, {"algo.entropy_coef": 0.02}),
         ("PPO", "grad_clip", 0.7, {"algo.max_grad_norm": 0.7}),
-        ("PPO", "grad_clip", None, {}),
+        ("PPO", "grad_clip", None, {"algo.max_grad_norm": None}),
+        ("QLearning", "grad_clip", None, {}),
+        ("PPO", "horizon", None, {"general.max_step": -1}),
         ("PPO", "kl_coeff", 0.3, {"algo.kl_lambda": 0.3, "algo.ppo_type": "clip"}),
         ("PPO", "kl_coeff", 0.0, {"algo.kl_lambda": 0.5}),
         ("PPO", "kl_target", 0.02, {"algo.kl_target": 0.02}),
@@ -117,6 +119,39 @@ def test_the_target_update_is_counted_in_updates_here_and_in_steps_there() -> No
     settings = {"target_network_update_freq": 500, "rollout_fragment_length": 4}
     assert loaded("algo_cfg.updates_per_train=3", algo="DQN", config=json.dumps(settings)).algo.target_update == 375
     assert of("DQN", target_network_update_freq=0).algo.target_update == 1
+
+
+def test_one_update_follows_the_fragments_of_all_rows_unless_a_word_says_how_many() -> None:
+    """A fragment of 4 steps in 8 rows is 32 transitions. The preset has more updates, which belong to its train_fre."""
+    rows = {"rollout_fragment_length": 4, "num_envs_per_worker": 8}
+    run = loaded(algo="DQN", env="CartPole-v1", config=json.dumps(rows))
+    assert (run.algo.train_fre, run.algo.updates_per_train) == (32, 1)
+    assert "--config: rollout_fragment_length 4 -> train_fre 32, updates_per_train 1 (4 x n_envs 8)" in run.notes
+    # 256 transitions are learned from for each 32 that are collected: 8 updates of 32
+    words = {"target_network_update_freq": 64, "training_intensity": 8, "train_batch_size": 32, **rows}
+    run = loaded(algo="DQN", env="CartPole-v1", config=json.dumps(words))
+    assert (run.algo.train_fre, run.algo.updates_per_train, run.algo.target_update) == (32, 8, 16)
+    by_hand = loaded("algo_cfg.updates_per_train=3", algo="DQN", env="CartPole-v1", config=json.dumps(rows))
+    assert (by_hand.algo.train_fre, by_hand.algo.updates_per_train) == (32, 3)
+    run = of("DQN", rollout_fragment_length=4, algo_cfg={"updates_per_train": 2})
+    assert (run.algo.train_fre, run.algo.updates_per_train) == (4, 2)
+    assert [text for text in problems(algo="DQN", config='{"rollout_fragment_length": "x"}') if "whole number" in text]
+
+
+def test_an_iteration_of_ppo_is_a_train_batch_unless_its_steps_are_written() -> None:
+    def general(stop: str = '{"training_iteration": 4}', algo: str = "PPO", *words: str, **settings: object) -> tuple:
+        run = loaded("general_cfg.preset=none", *words, algo=algo, config=json.dumps(settings), stop=stop)
+        return run.general.max_iteration, run.general.iteration_steps
+
+    assert general(train_batch_size=200, sgd_minibatch_size=64) == (4, 200)
+    assert general(train_batch_size=200, num_envs_per_worker=32, sgd_minibatch_size=64) == (4, 192), "6 steps a row"
+    assert general(train_batch_size=200, sgd_minibatch_size=64, timesteps_per_iteration=500) == (4, 500)
+    assert general(train_batch_size=200, general_cfg={"iteration_steps": 300}, sgd_minibatch_size=64) == (4, 300)
+    assert general() == (4, 1000)
+    assert general(algo="A2C", train_batch_size=200) == (4, 1000), "there a clock ends it"
+    run = loaded(algo="DQN", stop='{"training_iteration": 4}')
+    expected = "max_iteration 4 (of 1,000 environment steps each: general_cfg.iteration_steps)"
+    assert f"--stop: training_iteration 4 -> {expected}" in run.notes
 
 
 @pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])
