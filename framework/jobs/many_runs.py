@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 
@@ -16,7 +16,7 @@ from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
 from framework.disk.task_dir import new_folder
-from framework.errors import JoystickError
+from framework.errors import MISTAKE, JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
 from framework.jobs.members import LIMITS, Member, are_limits, file_names, of_experiments, of_seeds
@@ -25,6 +25,9 @@ from framework.jobs.runners import runner
 from framework.policies.policy_plan import plan
 from framework.screen import terminal
 from framework.screen.stages import each
+
+if TYPE_CHECKING:
+    from framework.storage.mirror import Mirror
 
 
 class Checked(NamedTuple):
@@ -150,29 +153,30 @@ def _train(
         is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
-        with locked(folder, TRAINED), _copied(folder, config, work.screen):
+        with locked(folder, TRAINED), _copied(folder, config, work.screen) as copy:
             if is_new:
                 work.begin(command_line)
             else:
                 if are_limits(words):
                     work.extend()
                 work.take_up()
-            return work, work.drive()
+            status = work.drive()
+        return work, status or (MISTAKE if copy is not None and copy.is_behind else 0)
 
 
 @contextlib.contextmanager
-def _copied(folder: Path, config: RunConfig, screen: terminal.Screen) -> Iterator[None]:
-    """Copies the files of the group to a store meanwhile, if its runs are copied."""
+def _copied(folder: Path, config: RunConfig, screen: terminal.Screen) -> "Iterator[Mirror | None]":
+    """Copies the files of the group to a store meanwhile, if its runs are copied, and yields what does it."""
     if config.general.storage is None and not (folder / COPIED_TO).exists():
-        yield
+        yield None
         return
     from framework.storage.mirror import mirrored  # only a group that is copied needs it
 
     def say(text: str, is_warning: bool) -> None:
         screen.say(tr("warning: {text}", text=text) if is_warning else text, "red" if is_warning else "")
 
-    with mirrored(folder, config.general.storage, "general_cfg.storage" in config.explicit, say):
-        yield
+    with mirrored(folder, config.general.storage, "general_cfg.storage" in config.explicit, say) as mirror:
+        yield mirror
 
 
 def beside_others(config: RunConfig) -> RunConfig:

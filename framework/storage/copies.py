@@ -149,18 +149,25 @@ def working_copy(url: str, tasks: Path, take_over: bool) -> Path:
     if any(name in index.files for name in GROUPS):
         if record is None:
             _make(folder, lambda new: _bring_group(store, new, take_over))
+        else:
+            _bring_group(store, folder, take_over)
         return folder
     if not index.checkpoints:
         text = tr("{url} has no checkpoint yet; {program} --into {url} with the settings of the run begins it anew",
                   url=url, program=PROGRAM)  # fmt: skip
         raise StorageError(text, lasting=True)
-    if record is None or _is_behind(record, index, folder, url):
-        with stage(tr("bringing {url} here, {size}", url=url, size=byte_size(index.size))):
+    _bring_newer(store, folder, index, record)
+    return folder
+
+
+def _bring_newer(store: Store, folder: Path, index: Index, record: Record | None) -> None:
+    """Brings all files of a run, if the store has what the folder lacks. Raises StorageError if both have gone on."""
+    if record is None or _is_behind(record, index, folder, store.url):
+        with stage(tr("bringing {url} here, {size}", url=store.url, size=byte_size(index.size))):
             if record is None:
                 _make(folder, lambda new: _bring(store, new, index, everything))
             else:
                 _bring(store, folder, index, everything)
-    return folder
 
 
 def _record_here(folder: Path, url: str) -> Record | None:
@@ -191,12 +198,15 @@ def _make(folder: Path, fill: Callable[[Path], object]) -> None:
 
 
 def _bring_group(store: Store, folder: Path, take_over: bool, levels: int = 4) -> None:
-    """Brings a group with all of its runs here, to be trained further."""
-    _, index = patiently(lambda: claim.wait_until_free(store, None, take_over), ATTEMPTS, time.sleep)
+    """Brings a group with all of its runs here, to be trained further; of one that is here, what the store has newer.
+    Each of its runs is a copy of its own: any of them may have gone on elsewhere."""
+    record = Record.read(folder)
+    _, index = patiently(lambda: claim.wait_until_free(store, record, take_over), ATTEMPTS, time.sleep)
     if index is not None:
-        if not index.closed:  # the processes of its runs are told of no --take-over
-            index = _closed(store, index)
-        _bring(store, folder, index, everything)
+        record = _record_here(folder, store.url)
+        if not index.closed and (record is None or record.session != index.owner.session):
+            index = _closed(store, index)  # the processes of its runs are told of no --take-over
+        _bring_newer(store, folder, index, record)
     if levels and (index is None or any(name in index.files for name in GROUPS)):
         for name in _folders(store):
             _bring_group(store.below(name), folder / name, take_over, levels - 1)

@@ -372,16 +372,19 @@ def url_of(folder: Path, storage: str | None, explicit: bool) -> str | None:
 
 
 @contextlib.contextmanager
-def mirrored(folder: Path, storage: str | None, explicit: bool, say: Callable[[str, bool], None]) -> Iterator[None]:
-    """Copies the files of a group of runs meanwhile; each of its runs copies its own."""
+def mirrored(
+    folder: Path, storage: str | None, explicit: bool, say: Callable[[str, bool], None]
+) -> Iterator[Mirror | None]:
+    """Copies the files of a group of runs meanwhile; each of its runs copies its own. Yields the mirror; None if they
+    are copied nowhere."""
     mirror = mirror_of(folder, storage, explicit, False, say)
     if mirror is None:
-        yield
+        yield None
         return
     mirror.begin()
     mirror.start()
     try:
-        yield
+        yield mirror
     finally:
         mirror.close()
 

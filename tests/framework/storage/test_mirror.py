@@ -480,6 +480,26 @@ def test_the_objects_of_the_runs_of_a_group_are_not_its_own(folder, url, tmp_pat
     assert brought(url) == {"group.json": b"{}", "seeds.csv": b"seed\n1\n2\n"}
 
 
+def test_a_group_that_is_here_gets_what_has_gone_on_elsewhere(folder, url, tmp_path):
+    group = written(tmp_path / "group", {"group.json": b"{}", "seeds.csv": b"seed\n1\n"})
+    quiet(written(group / "seed_1", FILES), f"{url}/seed_1").upload(last=True)
+    quiet(group, url).upload(last=True)
+    one, two = (copies.working_copy(url, tmp_path / name, take_over=False) for name in ("one", "two"))
+    written(one, {"seed_1/results/train.csv": b"further", "seeds.csv": b"seed\n1\n2\n"})
+    for name in ("seed_1", "seed_2"):
+        quiet(written(one / name, {} if name == "seed_1" else FILES), f"{url}/{name}").upload(last=True)
+    quiet(one, url).upload(last=True)
+    assert copies.working_copy(url, tmp_path / "two", take_over=False) == two
+    for name in ("", "seed_1", "seed_2"):
+        assert content(two / name) == content(one / name)
+        quiet(two / name, f"{url}/{name}".rstrip("/")).upload(last=True)
+    written(one, {"seed_1/results/train.csv": b"one"})
+    quiet(one / "seed_1", f"{url}/seed_1").take()
+    written(two, {"seed_1/results/train.csv": b"two"})
+    with pytest.raises(StorageError, match="is being written by"):
+        copies.working_copy(url, tmp_path / "two", take_over=False)
+
+
 def test_a_store_that_does_not_answer_costs_a_warning_and_is_made_up_for(folder, url, monkeypatch):
     said: list[tuple[str, bool]] = []
     copy = Mirror(folder, url, False, lambda text, is_warning: said.append((text, is_warning)))

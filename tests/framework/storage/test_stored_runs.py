@@ -15,6 +15,7 @@ from config.read import stores
 from config.read.loader import ConfigError
 from framework.commands.work import keep_alive
 from framework.storage import claim, copies, mirror
+from framework.storage.errors import StorageError
 from framework.storage.store import Store
 from main import main
 
@@ -165,9 +166,31 @@ def test_a_run_that_began_without_an_answer_of_the_store_is_copied_there_later(t
     monkeypatch.setattr(mirror, "PATIENCE", 0.2)
     with monkeypatch.context() as patch:
         patch.setattr(Store, "_put", lost)
-        finished(run("memory://bucket/p/NAME", max_total_step=40))
+        a_run = run("memory://bucket/p/NAME", max_total_step=40)
+        copy = a_run._experiment.mirror
+        finished(a_run)
+        assert copy is not None
+        assert copy._thread is not None
+        copy._thread.join()  # a process of its own would have ended
     assert main(["sync", "NAME"]) == 0
     assert "copied to memory://bucket/p/NAME" in capsys.readouterr().out
+
+
+def test_a_group_whose_own_files_are_left_ends_as_a_run_does(tmp_path, monkeypatch, capsys):
+    real = Store.replace
+
+    def lost(self: Store, key: str, data: bytes, before: Any) -> None:
+        if self.url.endswith("/GROUP"):
+            raise StorageError("connection lost")
+        real(self, key, data, before)
+
+    monkeypatch.setattr(mirror, "PATIENCE", 0.5)
+    monkeypatch.setattr(Store, "replace", lost)
+    words = ["general_cfg.algo_name=QLearning", "general_cfg.env_name=toy", "env_cfg.id=walk",
+             "general_cfg.preset=null", "general_cfg.max_total_step=40", "general_cfg.save_fig=false",
+             "--seeds", "1,2"]  # fmt: skip
+    assert main([*words, "--into", f"file://{tmp_path}/bucket/GROUP"]) == 2
+    assert "lacks" in capsys.readouterr().out
 
 
 def test_a_run_that_cannot_be_copied_begins_nothing(tmp_path):
