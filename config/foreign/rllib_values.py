@@ -238,12 +238,13 @@ STEPS_OF_THE_RUN = (
 
 def over_the_run(setting: str) -> Translation:
     """Returns a translation of points [step, value] with straight lines between them into a schedule, whose places are
-    fractions of the run. Without a limit in steps the run is as long as they are. setting: lr stands for all rates."""
+    fractions of the run. Without a limit in steps or iterations it is as long as they are. setting: lr stands for all
+    rates."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
         paths, points = rates(scope) if setting == "lr" else scope.algo(setting), _points(value)
-        limits = map(scope.word, STEPS_OF_THE_RUN)
-        limit = next((number for number in limits if is_number(number) and number > 0), None)
+        limits = [*map(scope.word, STEPS_OF_THE_RUN), _steps_of_iterations(scope)]
+        limit = min((number for number in limits if is_number(number) and number > 0), default=None)
         if limit is None and scope.word("episodes_total") is not None:
             raise NoCounterpartError(
                 "its points are steps, and the run ends by episodes; write {setting}, such as {example}, over the "
@@ -257,6 +258,17 @@ def over_the_run(setting: str) -> Translation:
         return Meaning({**dict.fromkeys(paths, _schedule(points, total)), **length}, remark)
 
     return translation
+
+
+def _steps_of_iterations(scope: Scope) -> float | None:
+    """Returns the environment steps of all iterations of the stop rule; None without one."""
+    count = scope.word("training_iteration")
+    if not is_number(count):
+        return None
+    written = (scope.word(word) for word in STEPS_OF_AN_ITERATION)
+    steps = next((number for number in written if is_number(number)), None)
+    own = iterations(count, scope).settings.get("general_cfg.iteration_steps")
+    return float(count * (steps or own or scope.number("general_cfg.iteration_steps")))
 
 
 def _points(value: Any) -> list[tuple[float, float]]:

@@ -154,6 +154,15 @@ def test_an_iteration_of_ppo_is_a_train_batch_unless_its_steps_are_written() -> 
     assert f"--stop: training_iteration 4 -> {expected}" in run.notes
 
 
+def test_a_schedule_is_over_the_steps_of_all_iterations_if_they_end_the_run() -> None:
+    """4 iterations of 2,048 steps are 8,192 of the 16,384 in which the rate falls to 0: half of the way."""
+    settings = {"lr_schedule": [[0, 0.001], [16384, 0]], "train_batch_size": 2048}
+    for stop in ({"training_iteration": 4}, {"training_iteration": 4, "timesteps_total": 10**6}):
+        run = loaded("general_cfg.preset=none", algo="PPO", config=json.dumps(settings), stop=json.dumps(stop))
+        assert run.algo.lr == {"linear": [0.001, 0.0005]}
+        assert [note for note in run.notes if "(over the 8,192 steps of the run)" in note]
+
+
 @pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])
 def test_fully_connected_models_become_layer_lists(algo: str, lists: list[str]) -> None:
     config = of(algo, model={"fcnet_hiddens": [64, 32], "fcnet_activation": "swish", "use_lstm": False})
