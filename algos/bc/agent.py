@@ -49,7 +49,8 @@ class Agent(PolicyAgent[ActorCritic]):
     # acting -----------------------------------------------------------------------------------------------
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
-        act = super().act(obs, state, mask, explore)
+        # the squared error learns no deviation, so what it plays while it collects is the action itself
+        act = super().act(obs, state, mask, None if self.squared else explore)
         if explore is None or self.expert is None:
             return act
         return self._labeled(act, self.expert(obs, mask), explore)

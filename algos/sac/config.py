@@ -79,6 +79,9 @@ class Config(SoftPolicyConfig, TargetConfig, StateNoiseConfig):
         if self.calibrate and self.normalize_reward:
             message = tr("compares values with returns of the data, which normalize_reward changes; set it to false")
             yield Problem("calibrate", message, depends_on=("normalize_reward",))
+        if self.calibrate and getattr(self, "her_ratio", 0):
+            message = tr("compares values with returns of the data, and hindsight gives them other goals; set one to 0")
+            yield Problem("her_ratio", message, depends_on=("calibrate",))
         if self.diversity and self.n_critics < 2:
             yield Problem("diversity", tr("needs two critics at least"), depends_on=("n_critics",))
         if self.diversity and any(layer.layer_type == "batchnorm" for layer in flat(self.critic_layers)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from envs.dialog.acts import Act
 from envs.dialog.database import Table
-from envs.dialog.ontology import BOOKING_VALUES, DOMAINS, Domain
+from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS, Domain
 
 
 class Channel:
@@ -39,10 +39,19 @@ class Channel:
     def _with_value(
         self, act: Act, domain: Domain, tables: Mapping[str, Table], change: bool, rng: np.random.Generator
     ) -> Act:
-        """Returns an inform, with another value of its slot if that is to be changed."""
+        """Returns an inform, with another value of its slot if that is to be changed, and if there is one."""
         if not change or act.slot is None:
             return act
-        bookable = act.slot in domain.bookable and act.slot not in domain.informable
-        values = BOOKING_VALUES[act.slot] if bookable else tables[domain.name].columns[act.slot]
-        others = [other for other in values if other != act.value] or list(BOOKING_VALUES["time"])
-        return act._replace(value=others[rng.integers(len(others))])
+        others = [other for other in _values(act.slot, domain, tables) if other != act.value]
+        return act._replace(value=others[rng.integers(len(others))]) if others else act
+
+
+def _values(slot: str, domain: Domain, tables: Mapping[str, Table]) -> Sequence[str]:
+    """Returns the values of a slot. A taxi has no table: it goes at any time, from a place in the others to another."""
+    if slot in domain.bookable and slot not in domain.informable:
+        return BOOKING_VALUES[slot]
+    if column := tables[domain.name].columns[slot]:
+        return column
+    if slot in (AFTER, BEFORE):
+        return BOOKING_VALUES["time"]
+    return [name for table in tables.values() for name in table.columns.get("name", ())]

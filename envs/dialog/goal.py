@@ -9,7 +9,7 @@ import numpy as np
 from config.tell.language import tr
 from envs.dialog.config import Config
 from envs.dialog.database import Database, DatabaseError, Table
-from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS
+from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS, clock
 from envs.dialog.templates import NAMES, with_article
 
 TRIES_OF_A_GOAL = 1000
@@ -66,7 +66,7 @@ def _part(name: str, data: Mapping[str, Any]) -> Part:
                 names=", ".join(vars(part)),
             )
         )
-    part = Part(**{key: type(value)(value) for key, value in data.items() if value is not None})
+    part = Part(**{key: _as_in_database(value) for key, value in data.items() if value is not None})
     possible = {"constraints": domain.informable, "unsatisfiable": domain.informable, "booking": domain.bookable,
                 "requests": domain.requestable}  # fmt: skip
     for key, slots in possible.items():
@@ -86,6 +86,13 @@ def _part(name: str, data: Mapping[str, Any]) -> Part:
             tr("a booking of {domain} needs all of: {slots}", domain=name, slots=", ".join(domain.bookable))
         )
     return part
+
+
+def _as_in_database(values: Any) -> Any:
+    """Returns a copy of what a goal asks for, with times as the database has them: the tracker has them so, too."""
+    if not isinstance(values, Mapping):
+        return type(values)(values)
+    return {slot: clock(value) if slot in (AFTER, BEFORE, "time") else value for slot, value in values.items()}
 
 
 def _paragraph(name: str, part: Part) -> str:

@@ -91,6 +91,12 @@ IDS = {"mini": ("restaurant",), "town": tuple(DOMAINS)[:5], "full": tuple(DOMAIN
 """Domains of each id."""
 
 
+def clock(time: str) -> str:
+    """Returns a time as the database has it, hh:mm; another text as it is."""
+    past = minutes(time)
+    return time if past is None else f"{past // 60:02d}:{past % 60:02d}"
+
+
 def minutes(time: str) -> int | None:
     """Returns h:mm in minutes, with hours that may exceed 23; None if the text is not a time."""
     hours, colon, past = time.partition(":")

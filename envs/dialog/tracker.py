@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from envs.dialog.acts import Act, Booking, Mark
 from envs.dialog.database import Table
-from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS, minutes
+from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS, clock
 
 LONG, TYPOS = 10, 2
 """Least length in letters at which a misspelled value is recognized, and the number of edits it may be away."""
@@ -80,12 +80,12 @@ def spelled(value: str, slot: str, values: Sequence[str]) -> str:
     or the only one that is a typing error away; otherwise the value in lower case."""
     text = value.strip().lower()
     if slot in (AFTER, BEFORE, "time"):
-        time = minutes(text)
-        return text if time is None else f"{time // 60:02d}:{time % 60:02d}"
+        return clock(text)
     for name in values:
         if name == value or name.lower() == text:
             return name
-    within = [name for name in values if text and (text in name.lower() or name.lower() in text)]
+    parts = () if text.isdecimal() else values  # 1 is no part of the number 10
+    within = [name for name in parts if text and (text in name.lower() or name.lower() in text)]
     if len(within) == 1:
         return within[0]
     close = [name for name in values if len(text) >= LONG and _edits(text, name.lower()) <= TYPOS]

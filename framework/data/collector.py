@@ -1,7 +1,7 @@
 """Collects transitions of a policy into a buffer, and tests policies: a face of the Collector of training."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -122,6 +122,7 @@ class Collector:
                 until.count(steps, results)
         if self._idled:
             self._collector.begin(np.ones(self.env.rows, bool))
+            self._actor.begin(range(self.env.rows))
             self._idled = False
         self._collector.settle()
         return _result(steps, episodes)
@@ -135,8 +136,9 @@ class Collector:
             self._idled |= not active.all()
         obs, act, step, episodes = self._collector.step(Progress())
         self._actor.tell(step.reward)
-        self._actor.begin([episode.row for episode in episodes])
-        rows = np.flatnonzero(active if self.env.valid is None else active & self.env.valid)
+        played = active if self.env.valid is None else active & self.env.valid
+        self._actor.begin({*(episode.row for episode in episodes), *np.flatnonzero(~played).tolist()})
+        rows = np.flatnonzero(played)
         columns = self._columns(obs, act, step)
         if self.buffer is None:
             stored = len(rows)
@@ -376,10 +378,11 @@ class _Actor(Actor):
         if self._state is not None:
             self._state = self.policy.rewarded(self._state, reward)
 
-    def begin(self, rows: list[int]) -> None:
-        """Sets the state of a recurrent policy to 0 in these rows, whose next episode begins."""
+    def begin(self, rows: Collection[int]) -> None:
+        """Sets the state of a recurrent policy to 0 in these rows, whose next episode begins. Its own arrays stay as
+        they are: columns that it gives may be the same ones."""
         if self._state is not None and rows:
-            self._state = Batch(state=self._state).empty_(rows).state
+            self._state = Batch(state=self._state).empty(sorted(rows)).state
 
 
 def _last_of(space: Space) -> Array | None:

@@ -44,7 +44,10 @@ def _problems(summary: Summary, name: str, values: Range, space: Space) -> Itera
             space_shape=shape,
         )
         return
-    if isinstance(space, Discrete | MultiDiscrete | MultiBinary) and values.dtype.kind == "f":
+    is_whole = isinstance(space, Discrete | MultiDiscrete | MultiBinary) or (
+        isinstance(space, Box) and space.dtype is not None and space.dtype.kind in "iu"
+    )
+    if is_whole and values.dtype.kind == "f":
         yield tr(
             "{name} is {dtype}; the environment has {space}, of whole numbers",
             name=name,

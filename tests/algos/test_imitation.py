@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 
 import algos
 import joystick
@@ -281,3 +282,14 @@ def test_dagger_learns_what_the_expert_says_and_not_what_was_played() -> None:
     for _ in range(60):
         agent.update({**batch, "action": torch.zeros(200, dtype=torch.int64)})
     assert (agent.predict_action(obs, None).action == to_the_left(obs)).mean() > 0.95
+
+
+def test_dagger_with_a_deterministic_head_plays_what_it_has_learned() -> None:
+    """Its squared error learns no deviation, so that a noise would stay as wide as it began."""
+    spec = EnvSpec("toy", Box(-1, 1, (3,)), Box(-2, 2, (1,)), 1)
+    agent = agent_of("DAgger", spec, expert="my_module:function", head="deterministic", beta=0.0)
+    agent.expert = lambda obs, mask: np.full((len(obs), 1), 2.0, np.float32)
+    obs, rng = np.zeros((4, 3), np.float32), np.random.default_rng(0)
+    act = agent.sample_action(obs, None, Progress(step=10**6), rng)
+    np.testing.assert_allclose(act.action, agent.predict_action(obs, None).action)
+    assert act.columns["expert_action"].tolist() == [[2.0]] * 4

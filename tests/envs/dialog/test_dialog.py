@@ -15,8 +15,10 @@ import envs
 from envs.base import EnvError
 from envs.dialog import Config
 from envs.dialog.acts import Act, Entry
+from envs.dialog.channel import Channel
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
+from envs.dialog.ontology import AFTER, minutes
 from envs.dialog.transcript import text
 from envs.dialog.user import User
 from tests.tools.dialog import expert, of_town, opened, play, say, write_town
@@ -256,6 +258,28 @@ def test_each_kind_of_error_stays_within_the_domain() -> None:
             for act, heard in zip(opening.user, opening.heard, strict=True):
                 assert (getattr(act, same), act.domain) == (getattr(heard, same), heard.domain)
                 assert act.slot is None or act != heard
+
+
+def test_a_taxi_that_is_misheard_goes_from_a_place_to_a_place_at_a_time() -> None:
+    env, channel, rng = single(Config(id="town")), Channel(value=1.0), np.random.default_rng(0)
+    env.reset(seed=0)
+    for slot, is_time in {"departure": False, "destination": False, AFTER: True}.items():
+        [heard] = channel.heard([Act("inform", "taxi", slot, "old oven")], env.tables, rng)
+        assert (minutes(str(heard.value)) is not None) == is_time
+        assert heard.value != "old oven"
+
+
+@pytest.mark.parametrize("booking", [{"people": "10", "time": "18:00"}, {"people": "2", "time": "9:00"}])
+def test_a_booking_of_a_goal_of_ones_own_can_be_made(booking: dict[str, str]) -> None:
+    """The tracker has times with two digits of hours, and 10 people are not 1."""
+    env = single(Config(id="town"))
+    goal = {"restaurant": {"constraints": {"food": "indian"}, "booking": {"day": "monday", **booking}}}
+    obs, info = env.reset(seed=0, options={"goal": goal})
+    ended = False
+    while not ended:
+        obs, _, terminated, truncated, info = env.step(env.expert(obs[None])[0])
+        ended = terminated or truncated
+    assert info["strict"] == 1.0
 
 
 # ------------------------------------------------------------------------------------------- beside it

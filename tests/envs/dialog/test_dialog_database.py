@@ -13,7 +13,7 @@ from envs.dialog.acts import ANY, Act
 from envs.dialog.database import BUNDLED, DatabaseError, Table, indices, load, ranked
 from envs.dialog.env import single
 from envs.dialog.generator import SEED, files, main, town
-from envs.dialog.ontology import DOMAINS, IDS, minutes
+from envs.dialog.ontology import BOOKING_VALUES, DOMAINS, IDS, minutes
 from envs.dialog.tracker import Tracker, spelled
 from tests.tools.dialog import of_town, write_town
 
@@ -102,6 +102,11 @@ NAMES = ("the golden kettle", "golden gate", "crooked mill", "crooked mile", "pi
 )
 def test_a_value_is_brought_to_the_spelling_of_the_database(said: str, expected: str) -> None:
     assert spelled(said, "name", NAMES) == expected
+
+
+def test_a_number_is_no_part_of_another_one() -> None:
+    assert spelled("10", "people", BOOKING_VALUES["people"]) == "10"
+    assert spelled("2", "people", BOOKING_VALUES["people"]) == "2"
 
 
 def test_what_a_person_types_reaches_the_belief_and_the_count_of_matches(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.vector import AutoresetMode
 
 import joystick
 from envs.base import EnvError
@@ -164,6 +165,32 @@ def test_the_state_of_a_recurrent_policy_begins_at_zero_in_each_episode() -> Non
     collector.collect(n_step=12)
     stored = collector.buffer.sample(0)[0]
     assert stored.policy.count.tolist() == [0, 1, 0, 1, 0, 1, 0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("count", [{"n_step": 10}, {"n_episode": 2}, {"n_episode": [1, 3]}], ids=str)
+@pytest.mark.parametrize("reset", [None, AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_the_state_begins_at_zero_after_rows_have_rested_and_after_dummy_steps(
+    count: dict[str, Any], reset: AutoresetMode | None
+) -> None:
+    """The observation is the number of steps of the episode, too."""
+    makers = [lambda: Counts(2), lambda: Counts(5)]
+    env = makers if reset is None else gymnasium.vector.SyncVectorEnv(makers, autoreset_mode=reset)
+    collector = Collector(_Remembering(), env, VectorReplayBuffer(200, 2))
+    for _ in range(3):
+        collector.collect(**count)
+    stored = collector.buffer.sample(0)[0]
+    assert stored.policy.count.tolist() == stored.obs.reshape(-1).tolist()
+
+
+def test_columns_may_be_the_arrays_of_the_state() -> None:
+    class Hidden(Recording):
+        def forward(self, batch: Batch, state: Any = None) -> Batch:
+            hidden = np.ones((len(batch.obs), 1)) if state is None else state + 1
+            return Batch(act=np.zeros(len(batch.obs), np.int64), state=hidden, policy=Batch(hidden=hidden))
+
+    collector = Collector(Hidden(), of_lengths(3, 3), VectorReplayBuffer(100, 2))
+    collector.collect(n_step=6)
+    assert collector.buffer.sample(0)[0].policy.hidden.reshape(-1).tolist() == [1, 2, 3, 1, 2, 3]
 
 
 def test_a_policy_may_give_tensors() -> None:
