@@ -129,6 +129,8 @@ def _resume_group(request: Namespace) -> int | None:
     every, longer = members.of_group(folder), members.are_limits(request.overrides)
     if not every:
         return None
+    if line := members.without_effect(folder, every[0], request.overrides):
+        return start.nothing_started(ConfigError(line))
     if not (unfinished := every if longer else members.unfinished(folder)):
         line = tr(
             "{name!r}: all of its runs have finished; to train them further, give a higher limit: {command}",

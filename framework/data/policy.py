@@ -83,10 +83,13 @@ class Policy(nn.Module, ABC):
             if not isinstance(batch, Batch):
                 raise JoystickError("process_fn gave a {kind}; return the batch", kind=type(batch).__name__)
             results, rng = [], stream(buffer.seed, "minibatches", self.updates)
+            every = Batch(place=np.arange(len(batch)))
             for _ in range(repeat):
-                minibatches = [batch] if batch_size is None else batch.split(batch_size, rng=rng)
-                for minibatch in minibatches:
+                for part in [every] if batch_size is None else every.split(batch_size, rng=rng):
+                    minibatch = batch if part is every else batch[part.place]
                     results.append(_metrics(self.learn(minibatch)))
+                    if minibatch is not batch and "weight" in batch and "weight" in minibatch:
+                        batch.weight[part.place] = minibatch.weight  # what `learn` has put there
                     self.updates += 1
             self.post_process_fn(batch, buffer, indices)
         return means(results)

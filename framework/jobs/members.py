@@ -108,6 +108,19 @@ def are_limits(words: Iterable[str]) -> bool:
     return any(word.startswith(LIMITS) for word in words)
 
 
+def without_effect(folder: Path, member: Member, words: Iterable[str]) -> str:
+    """Returns why limits on the command line end no run of a group: it has another one; empty if they do."""
+    general = RecordedRun(folder / member.folder).general
+    names = [word.partition("=")[0].removeprefix("general_cfg.") for word in words if word.startswith(LIMITS)]
+    if not names or any((number(general.get(name)) or 0) > 0 for name in names):
+        return ""
+    return tr(
+        "general_cfg.{name}: the runs of the group end by {limit}; give a higher general_cfg.{limit}",
+        name=names[0],
+        limit=limit(folder, member),
+    )
+
+
 def _named(folder: Path, names: Sequence[int | str]) -> list[Member]:
     """Returns the runs of these names; none if the files beside them do not belong to such runs."""
     if len({type(name) for name in names}) != 1:

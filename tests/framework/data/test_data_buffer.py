@@ -20,6 +20,7 @@ from joystick import (
     ReplayBuffer,
     VectorReplayBuffer,
 )
+from tests.tools.data import Recording
 
 
 def stacked(count: int, **settings) -> ReplayBuffer:
@@ -832,3 +833,18 @@ def test_the_main_buffer_keeps_what_it_had() -> None:
     main.add(obs=7, act=0, rew=1.0, terminated=True, truncated=False, obs_next=8)
     buffer = CachedReplayBuffer(main, 1, 3)
     assert main[:].obs.tolist() == buffer[:].obs.tolist() == [7]
+
+
+@pytest.mark.parametrize("batch_size", [None, 2, -1])
+def test_priorities_that_learn_puts_into_minibatches_reach_the_buffer(batch_size: int | None) -> None:
+    class OfRewards(Recording):
+        def learn(self, batch: Batch) -> dict[str, float]:
+            batch.weight = batch.rew + 1.0
+            return {}
+
+    buffer = PrioritizedReplayBuffer(4, alpha=1.0, beta=1.0)
+    for step in range(4):
+        buffer.add(Batch(obs=step, act=0, rew=float(step), terminated=False, truncated=False, obs_next=step + 1))
+    OfRewards().update(0, buffer, batch_size=batch_size)
+    assert buffer.weight.tolist() == pytest.approx([1.0, 2.0, 3.0, 4.0], abs=1e-3)
+    assert buffer[2].weight == 1.0, "the largest of those that are asked for is 1"

@@ -160,6 +160,7 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
     for words, answer in {
         ("algo_cfg.lr=0.5",): "its own settings, and higher limits; leave out algo_cfg.lr=0.5",
         ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
+        ("general_cfg.max_update=900",): "general_cfg.max_update: the runs of the group end by max_total_step; give a ",
         ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
         ("--seeds", "1..3"): "--resume continues one run, and --seeds starts several",
         ("--pause-at-step", "9"): "--pause-at-step and --no-evaluation are for training one run",
