@@ -79,7 +79,7 @@ class Config(SoftPolicyConfig, TargetConfig, StateNoiseConfig):
         if self.calibrate and self.normalize_reward:
             message = tr("compares values with returns of the data, which normalize_reward changes; set it to false")
             yield Problem("calibrate", message, depends_on=("normalize_reward",))
-        if self.calibrate and getattr(self, "her_ratio", 0):
+        if self.calibrate and bool(getattr(self, "her_ratio", 0.0)):
             message = tr("compares values with returns of the data, and hindsight gives them other goals; set one to 0")
             yield Problem("her_ratio", message, depends_on=("calibrate",))
         if self.diversity and self.n_critics < 2:
