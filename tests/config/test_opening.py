@@ -47,6 +47,7 @@ EXCEPTIONS = {
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
     ("framework/jobs/supervisor.py", "_once"): "a pipe of this process",
     ("framework/sharing/model_scope.py", "upload"): "a file in a new folder",
+    ("framework/storage/index.py", "_boot"): "/proc",
     ("framework/storage/index.py", "_process"): "/proc",
     ("framework/jobs/functions.py", "_call"): "stderr of this process",
 }
