@@ -10,6 +10,7 @@ from torch import nn
 
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
+from framework.data.conversion import to_numpy
 from framework.data.settings import whole
 from framework.data.values import brief
 from framework.errors import JoystickError
@@ -84,13 +85,16 @@ class Policy(nn.Module, ABC):
                 raise JoystickError("process_fn gave a {kind}; return the batch", kind=type(batch).__name__)
             results, rng = [], stream(buffer.seed, "minibatches", self.updates)
             every = Batch(place=np.arange(len(batch)))
+            weights = np.array(to_numpy(batch.weight)) if "weight" in batch and batch_size is not None else None
             for _ in range(repeat):
                 for part in [every] if batch_size is None else every.split(batch_size, rng=rng):
                     minibatch = batch if part is every else batch[part.place]
                     results.append(_metrics(self.learn(minibatch)))
-                    if minibatch is not batch and "weight" in batch and "weight" in minibatch:
-                        batch.weight[part.place] = minibatch.weight  # what `learn` has put there
+                    if weights is not None and "weight" in minibatch:
+                        weights[part.place] = to_numpy(minibatch.weight)  # what `learn` has put there
                     self.updates += 1
+            if weights is not None:  # at the end: further passes learn with the weights of the sample
+                batch.weight = weights
             self.post_process_fn(batch, buffer, indices)
         return means(results)
 

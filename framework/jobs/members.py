@@ -112,7 +112,7 @@ def without_effect(folder: Path, member: Member, words: Iterable[str]) -> str:
     """Returns why limits on the command line end no run of a group: it has another one; empty if they do."""
     general = RecordedRun(folder / member.folder).general
     names = [word.partition("=")[0].removeprefix("general_cfg.") for word in words if word.startswith(LIMITS)]
-    if not names or any((number(general.get(name)) or 0) > 0 for name in names):
+    if not names or not general or any((number(general.get(name)) or 0) > 0 for name in names):
         return ""
     return tr(
         "general_cfg.{name}: the runs of the group end by {limit}; give a higher general_cfg.{limit}",

@@ -49,7 +49,7 @@ class Owner(NamedTuple):
     """Number and start of its process."""
     since: str
     space: str = ""
-    """Where this number means this process: a start of a machine and a namespace of numbers; empty if unknown."""
+    """Start of the machine, and namespace of its numbers, in which this number means the process; empty if unknown."""
 
     @classmethod
     def here(cls) -> "Owner":

@@ -839,12 +839,13 @@ def test_the_main_buffer_keeps_what_it_had() -> None:
 def test_priorities_that_learn_puts_into_minibatches_reach_the_buffer(batch_size: int | None) -> None:
     class OfRewards(Recording):
         def learn(self, batch: Batch) -> dict[str, float]:
-            batch.weight = batch.rew + 1.0
+            assert batch_size is None or (batch.weight <= 1.0).all(), "those of the sample, also in the second pass"
+            batch.weight = torch.as_tensor(batch.rew + 1.0).requires_grad_()
             return {}
 
     buffer = PrioritizedReplayBuffer(4, alpha=1.0, beta=1.0)
     for step in range(4):
         buffer.add(Batch(obs=step, act=0, rew=float(step), terminated=False, truncated=False, obs_next=step + 1))
-    OfRewards().update(0, buffer, batch_size=batch_size)
+    OfRewards().update(0, buffer, batch_size=batch_size, repeat=2)
     assert buffer.weight.tolist() == pytest.approx([1.0, 2.0, 3.0, 4.0], abs=1e-3)
     assert buffer[2].weight == 1.0, "the largest of those that are asked for is 1"

@@ -269,16 +269,21 @@ def test_a_writer_that_only_slept_and_went_on_is_not_cut_back_to_what_was_brough
     assert stored(url).checkpoints == [10, 20]
 
 
+def beats_while_waited_for(writer, monkeypatch):
+    """Lets a writer give a sign of life in each pause of whoever waits for it."""
+
+    def alive(seconds: float) -> None:
+        writer._mine._next_beat = 0.0
+        writer._mine.beat()
+
+    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (alive,))
+
+
 def test_a_writer_that_is_alive_is_not_taken_over(folder, url, tmp_path, monkeypatch):
     first = quiet(folder, url)
     first.upload()
     monkeypatch.setattr(Owner, "is_dead", lambda self: False)
-
-    def alive(seconds: float) -> None:
-        first._mine._next_beat = 0.0
-        first._mine.beat()
-
-    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (alive,))
+    beats_while_waited_for(first, monkeypatch)
     with pytest.raises(StorageError, match="is being written by"):
         copies.working_copy(url, tmp_path / "tasks", take_over=True)
 
@@ -317,12 +322,7 @@ def test_a_live_process_in_another_space_is_waited_for(folder, url, tmp_path, mo
     first.upload()
     monkeypatch.setattr(index, "_space", lambda: "of another container")
     monkeypatch.setattr(index, "_process", lambda number: "")
-
-    def alive(seconds: float) -> None:
-        first._mine._next_beat = 0.0
-        first._mine.beat()
-
-    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (alive,))
+    beats_while_waited_for(first, monkeypatch)
     with pytest.raises(StorageError, match="is being written by"):
         copies.working_copy(url, tmp_path / "tasks", take_over=True)
 
