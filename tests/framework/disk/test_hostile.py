@@ -172,8 +172,14 @@ def test_a_hostile_journal_is_refused_before_anything_is_allocated(folder, frame
     store = written(folder, {"journal": [0, 0, 0, promised or max(len(frame), 1)]})
     (folder / "journal").mkdir()
     (folder / "journal" / "00000.log").write_bytes(frame)
-    tracemalloc.start()
-    with pytest.raises(CheckpointError, match="is damaged"):
-        store.read(5)
-    assert tracemalloc.get_traced_memory()[1] < 10**6
+    for measured in (
+        False,
+        True,
+    ):  # what the first time imports, and in a new clone compiles, is no content of the file
+        if measured:
+            tracemalloc.start()
+        with pytest.raises(CheckpointError, match="is damaged"):
+            store.read(5)
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert peak < 10**6
