@@ -1,11 +1,13 @@
 """Algorithms of algos/ as policies that learn from a buffer of the program's own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from gymnasium.spaces import Discrete, Space
 from torch import Tensor
 
 import algos
@@ -20,13 +22,13 @@ from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Columns, check_finite
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
+from framework.data.intake import Intake
 from framework.data.policy import Policy, check_buffer
 from framework.data.settings import whole
 from framework.data.values import brief
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
 from framework.loop.learner import AgentLearner, Learned
-from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk
 from framework.memory.n_step import walk
 from framework.memory.ring import clipped
@@ -75,7 +77,19 @@ class AlgorithmPolicy(Policy):
         """memory: what the algorithm learns from in a run: the length of its returns and sequences."""
         self.steps = 0
         """Number of actions chosen for collecting."""
-        self._arrivals: Arrivals | None = None
+        self._intakes = WeakKeyDictionary[ReplayBuffer, Intake]()
+        """Buffer -> what has been taken from it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_intakes"}  # copies learn from others
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._intakes = WeakKeyDictionary()
+
+    @property
+    def needs_own_actions(self) -> bool:
+        return isinstance(self.memory, RolloutSpec) and type(self.agent).noted is not Agent.noted
 
     def _repr_html_(self) -> str:
         from framework.pages import cell, html_page
@@ -116,7 +130,8 @@ class AlgorithmPolicy(Policy):
             raise JoystickError(
                 "{name}: got {batch}; expected Batch(obs=...) with observations", name=self.name, batch=brief(batch)
             )
-        obs, shape = np.asarray(batch.obs), self.agent.spec.observation_space.shape
+        space = self.agent.spec.observation_space
+        obs, shape = np.asarray(batch.obs), space.shape
         if obs.dtype == object or obs.shape[1:] != shape or not obs.ndim:
             raise JoystickError(
                 "{name}: got obs of the shape {shape}; expected a row for each observation, "
@@ -125,7 +140,39 @@ class AlgorithmPolicy(Policy):
                 shape=obs.shape,
                 rest="".join(f", {size}" for size in shape or ()),
             )
-        return obs
+        return self._typed("obs", obs, space)
+
+    def _typed(self, name: str, values: Any, space: Space) -> Array:
+        """Returns observations or actions [K, ...] in the type of their space. Raises JoystickError for others."""
+        array = np.asarray(values)
+        if array.shape[1:] != space.shape or array.dtype.kind not in "biuf":
+            raise JoystickError(
+                "{algo}: {name} of the buffer has the shape {shape} and the type {dtype}; expected values of {space}",
+                algo=self.name,
+                name=name,
+                shape=array.shape[1:],
+                dtype=array.dtype,
+                space=space,
+            )
+        if array.dtype == space.dtype and not isinstance(space, Discrete):
+            return array
+        typed = array.astype(space.dtype)
+        whole_numbers = typed.dtype.kind != "f"
+        outside = whole_numbers and (typed != array).reshape(len(array), -1).any(axis=1)
+        if isinstance(space, Discrete):
+            outside = outside | (typed < 0) | (typed >= space.n)
+        if np.any(outside):
+            raise JoystickError(
+                "{algo}: {name} {value} is none of {space}",
+                algo=self.name,
+                name=name,
+                value=array[outside][0].tolist(),
+                space=space,
+            )
+        return typed
+
+    def rested(self, rows: int) -> None:
+        self.steps -= rows if self.training else 0
 
     def rewarded(self, state: Any, reward: Array) -> Any:
         return self.agent.rewarded(state, reward)
@@ -162,6 +209,15 @@ class AlgorithmPolicy(Policy):
     def set_weights(self, weights: dict[str, Array]) -> None:
         """Replaces them."""
         self.agent.load_weights(weights)
+
+    def _steps(self, obs: Any, act: Any, obs_next: Any) -> Columns:
+        """Returns observations and actions as columns, in the types of their spaces."""
+        spec = self.agent.spec
+        return {
+            "obs": self._typed("obs", obs, spec.observation_space),
+            "action": self._typed("act", act, spec.action_space),
+            "next_obs": self._typed("obs_next", obs_next, spec.observation_space),
+        }
 
     def _check(self, buffer: ReplayBuffer) -> None:
         """Raises JoystickError for a buffer that the algorithm cannot learn from."""
@@ -210,10 +266,8 @@ class AlgorithmPolicy(Policy):
         reward, factor, last = walk(rings, place, spec.n_step, spec.gamma, "rew", "done", spec.reward_clip)
         columns = {
             **_of_policy(batch),
-            "obs": batch.obs,
-            "action": batch.act,
+            **self._steps(batch.obs, batch.act, batch.obs_next if spec.n_step == 1 else buffer[last].obs_next),
             "reward": reward.astype(np.float32),
-            "next_obs": batch.obs_next if spec.n_step == 1 else buffer[last].obs_next,
             "discount": (factor * ~rings.flat["terminated"][last]).astype(np.float32),
         }
         if spec.terminated:
@@ -242,13 +296,12 @@ class AlgorithmPolicy(Policy):
 
         ends = shaped(batch.done)
         policy = {name: shaped(value) for name, value in _of_policy(batch).items()}
+        if (state := policy["state"][0] if "state" in policy else self.agent.initial_state(size)) is not None:
+            policy["state"] = state
         columns = {
             **policy,
-            "state": policy["state"][0],
-            "obs": shaped(batch.obs),
-            "action": shaped(batch.act),
+            **{name: shaped(value) for name, value in self._steps(batch.obs, batch.act, batch.obs_next).items()},
             "reward": clipped(shaped(batch.rew.astype(np.float32)), spec.reward_clip),
-            "next_obs": shaped(batch.obs_next),
             "discount": np.float32(spec.gamma) * ~shaped(batch.terminated),
             "first": np.concatenate([np.zeros_like(ends[:1]), ends[:-1]]),
             **{name: shaped(batch[name]) for name in MASKS if name in batch},
@@ -259,14 +312,11 @@ class AlgorithmPolicy(Policy):
 
     def _chunk(self, spec: ReplaySpec, columns: Columns, buffer: ReplayBuffer) -> Chunk:
         """Returns a chunk of one minibatch, with the observations that are new since the last one."""
-        rings = buffer.rings
-        if not spec.statistics:
-            return Chunk({name: value[None] for name, value in columns.items()})
-        if self._arrivals is None or (self._arrivals.taken > rings.added).any():  # the first one, or it was emptied
-            final = "done", "obs_next"
-            stored = spec.final_statistics and final[1] in rings.steps
-            self._arrivals = Arrivals(rings, final if stored else None)
-        return Chunk({name: value[None] for name, value in columns.items()}, arrived=self._arrivals.take())
+        arrived = self._intake(buffer).observations(buffer, spec.final_statistics) if spec.statistics else None
+        return Chunk({name: value[None] for name, value in columns.items()}, arrived=arrived)
+
+    def _intake(self, buffer: ReplayBuffer) -> Intake:
+        return self._intakes.setdefault(buffer, Intake(buffer))
 
     # fresh transitions ------------------------------------------------------------------------------------
 
@@ -283,15 +333,19 @@ class AlgorithmPolicy(Policy):
         batch, places = buffer.sample(0)
         columns = {
             **_of_policy(batch),
-            "obs": batch.obs,
-            "action": batch.act,
+            **self._steps(batch.obs, batch.act, batch.obs_next),
             "reward": batch.rew.astype(np.float32),
-            "next_obs": batch.obs_next,
             "terminated": batch.terminated,
             "truncated": batch.done & ~batch.terminated,
             **{name: batch[name] for name in MASKS if name in batch},
         }
-        yield from self._learn_window(spec, columns, buffer.rings.ring(places), buffer.rings.count)
+        if self.needs_own_actions and "log_prob" not in columns:
+            raise JoystickError(
+                "{name} learns from its own actions, and those of the buffer have no policy.log_prob; collect with it",
+                name=self.name,
+            )
+        ring = buffer.rings.ring(places)
+        yield from self._learn_windows(spec, self._intake(buffer).windows(buffer, spec, columns, ring, self.fraction))
 
     def learn_from(self, columns: Columns) -> dict[str, float]:
         """Learns from fresh transitions [K, ...] of one environment, which end with an episode. What the algorithm
@@ -302,15 +356,14 @@ class AlgorithmPolicy(Policy):
         noted = self.agent.noted(columns["obs"], columns["action"], columns.get(MASKS[0]))
         self.steps += len(columns["obs"])
         with self.phase(training=True, updating=True):
-            first = np.zeros(len(columns["obs"]), np.int64)
-            learned = list(self._learn_window(spec, {**columns, **noted}, first, 1))
+            window, first = SlotRollout(spec, 1), np.zeros(len(columns["obs"]), np.int64)
+            window.add(Transitions({**columns, **noted}, first, lost=np.zeros(0, np.int64)), self.fraction)
+            learned = list(self._learn_windows(spec, window.drain()))
         return self._means(learned)
 
-    def _learn_window(self, spec: RolloutSpec, columns: Columns, ring: Array, rings: int) -> Iterator[Learned]:
-        window = SlotRollout(spec, rings)
-        window.add(Transitions(columns, ring, lost=np.zeros(0, np.int64)), self.fraction)
+    def _learn_windows(self, spec: RolloutSpec, windows: Iterable[Chunk]) -> Iterator[Learned]:
         learner = AgentLearner(self.agent, spec)
-        for chunk in window.drain():
+        for chunk in windows:
             yield learner.learn(chunk, self.progress())
 
 

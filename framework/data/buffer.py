@@ -32,6 +32,8 @@ class ReplayBuffer:
     Reserved keys: obs, act, rew, terminated, truncated, obs_next, info, policy, and done, which is true where an
     episode ended. Its attributes of these names are the arrays of all places."""
 
+    emptied = 0
+    """Number of times that all transitions were forgotten."""
     _of_rows = False
     """True if add() takes a transition for each of several buffers."""
 
@@ -209,6 +211,11 @@ class ReplayBuffer:
         return self._rings
 
     @property
+    def passage(self) -> Rings:
+        """Rings that every transition comes into once."""
+        return self._rings
+
+    @property
     def maxsize(self) -> int:
         """Number of transitions that there is room for."""
         return self._rings.total
@@ -348,6 +355,7 @@ class ReplayBuffer:
     def reset(self, keep_statistics: bool = False) -> None:
         """Forgets all transitions. keep_statistics: running episodes go on, with the return they have so far."""
         self._rings.added[:] = 0
+        self.emptied += 1
         self._beyond.at.clear()
         self._episodes.start = self._rings.limits()[0]
         if not keep_statistics:

@@ -23,6 +23,9 @@ from framework.data.settings import whole
 from framework.errors import JoystickError
 from framework.seeding import number, stream
 
+_LONGEST = 100_000
+"""Steps of an episode that may wait for its end; a buffer with room for more takes longer ones."""
+
 
 class Collector:
     """Steps environments with a policy. Every episode has its own seed, which follows from `seed`, row and number."""
@@ -112,6 +115,8 @@ class Collector:
         buffer. Returns n/st, n/ep, and of the episodes that ended rew and len (means), rews and lens."""
         until = _until(self.env.rows, n_step, n_episode)
         testing = self.buffer is None if testing is None else testing
+        if random and self.buffer is not None and self.policy.needs_own_actions:
+            raise JoystickError("random=True: the policy learns from its own actions; collect without random")
         self._actor.random = random
         steps, episodes = 0, list[Episode]()
         with self.policy.phase(training=not testing):
@@ -139,6 +144,8 @@ class Collector:
         played = active if self.env.valid is None else active & self.env.valid
         self._actor.begin({*(episode.row for episode in episodes), *np.flatnonzero(~played).tolist()})
         rows = np.flatnonzero(played)
+        if len(rows) < self.env.rows and not self._actor.random:
+            self.policy.rested(self.env.rows - len(rows))
         columns = self._columns(obs, act, step)
         if self.buffer is None:
             stored = len(rows)
@@ -172,6 +179,14 @@ class Collector:
         moved = 0
         for row in rows.tolist():
             self._waiting[row].append(copy.deepcopy(columns[row]))
+            if len(self._waiting[row]) > max(buffer.maxsize, _LONGEST):
+                raise JoystickError(
+                    "an episode of more than {steps} steps has not ended, and moves to the buffer only then; use "
+                    "VectorReplayBuffer({size}, {rows}), which gets its steps at once",
+                    steps=len(self._waiting[row]) - 1,
+                    size=buffer.maxsize,
+                    rows=self.env.rows,
+                )
             if step.terminated[row] or step.truncated[row]:
                 for transition in self._waiting[row]:
                     buffer.add(transition)

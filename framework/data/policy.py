@@ -54,6 +54,14 @@ class Policy(nn.Module, ABC):
         """Returns the `state` of a recurrent policy once the rewards [N] of the step are known."""
         return state
 
+    @property
+    def needs_own_actions(self) -> bool:
+        """True if it can learn from no actions but those that it has chosen."""
+        return False
+
+    def rested(self, rows: int) -> None:
+        """Is told how many rows of the latest batch took no step: their episodes were over."""
+
     def process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> Batch:
         """Prepares a batch for learning, such as by adding returns. indices: places of its transitions in the
         buffer."""

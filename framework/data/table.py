@@ -19,6 +19,8 @@ _RANKS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 """Kind of numbers -> rank. A column takes values of its own rank and of those below."""
 _OBJECTS = _RANKS["O"]
 _RANK_OF = {bool: 0, int: 1, float: 2}
+_LIMITS = {np.dtype(code): (np.iinfo(code).min, np.iinfo(code).max) for code in np.typecodes["AllInteger"]}
+"""Type of whole numbers -> the least and the greatest of them."""
 _NESTED = (dict, Batch, Mapping)
 
 Tree = dict[str, Any]
@@ -32,8 +34,8 @@ class Table:
     def __init__(self, rings: Rings) -> None:
         self.rings = rings
         self.tree: Tree = {}
-        self._kinds: dict[str, tuple[tuple[int, ...], int]] = {}
-        """Name of a column -> shape of its values, and their rank."""
+        self._kinds: dict[str, tuple[tuple[int, ...], int, np.dtype]] = {}
+        """Name of a column -> shape of its values, their rank and their type."""
         self._needed: set[str] = set()
 
     def share(self, other: "Table") -> None:
@@ -60,12 +62,14 @@ class Table:
         self._flatten(values, self.tree, (), columns, rows)
         kinds, lead = self._kinds, () if rows is None else (rows,)
         for name, value in columns.items():
-            shape, rank = kinds[name]
+            shape, rank, dtype = kinds[name]
             kind = type(value)
             if kind is np.ndarray:
                 fits = value.shape == lead + shape and _RANKS.get(value.dtype.kind, 9) <= rank
+                fits = fits and (value.dtype == dtype or _holds(dtype, value))
             else:
                 fits = rows is None and not shape and _RANK_OF.get(kind, 9) <= rank
+                fits = fits and (kind is not int or _holds(dtype, value))
             if not fits:
                 columns[name] = self._made_to_fit(name, value, lead)
         if len(columns) < len(kinds):
@@ -116,14 +120,14 @@ class Table:
         for key in path[:-1]:
             node = node.setdefault(key, {})
         node[path[-1]] = name
-        self._kinds[name] = shape, _RANKS[dtype.kind]
+        self._kinds[name] = shape, _RANKS[dtype.kind], dtype
         if path[0] in NEEDED:
             self._needed.add(name)
         return name
 
     def _made_to_fit(self, name: str, value: Any, lead: tuple[int, ...]) -> Any:
         """Returns a value as an array that fits into its column, which becomes a wider one if it must."""
-        shape, rank = self._kinds[name]
+        shape, rank, dtype = self._kinds[name]
         if value is None:
             return self._blank([name])[name]
         rows = lead[0] if lead else None
@@ -132,8 +136,8 @@ class Table:
         array = _array(name, value, rows)
         number = array.dtype != object
         if array.shape == lead + shape and (number or rank == _OBJECTS):
-            if _RANKS[array.dtype.kind] > rank:
-                self._widen(name, np.promote_types(self.rings.flat[name].dtype, array.dtype))
+            if _RANKS[array.dtype.kind] > rank or not _holds(dtype, array):
+                self._widen(name, np.promote_types(dtype, array.dtype))
             return array
         if name in self._needed:
             got = tr("shape {shape}", shape=array.shape) if number else repr(value)
@@ -195,6 +199,14 @@ class Table:
 def _has_names(value: Any) -> bool:
     """Returns true for a mapping whose keys are text."""
     return isinstance(value, Batch) or all(isinstance(key, str) for key in value)
+
+
+def _holds(dtype: np.dtype, values: Any) -> bool:
+    """Returns true unless whole numbers are beyond those of a type of whole numbers."""
+    if dtype not in _LIMITS or not np.size(values):
+        return True
+    least, most = _LIMITS[dtype]
+    return bool(np.min(values) >= least and np.max(values) <= most)
 
 
 def _name(path: tuple[str, ...]) -> str:

@@ -92,6 +92,11 @@ class CachedReplayBuffer(ReplayBuffer):
         self._show()
         return self._main
 
+    @property
+    def passage(self) -> Rings:
+        """Rings that every transition comes into once: the main part, when its episode has ended."""
+        return self.main.rings
+
     def _show(self) -> None:
         """Makes the main buffer a view of the main part."""
         main, rings, size = self._main, self._rings, int(self._rings.lengths[0])
@@ -114,6 +119,14 @@ class CachedReplayBuffer(ReplayBuffer):
         """Number of environments that it can be filled from in turn."""
         return self._rings.count - 1
 
+    def _add_rows(self, values: dict[str, Any], buffer_ids: Any) -> Added:
+        try:
+            return super()._add_rows(values, buffer_ids)
+        finally:
+            shown, columns = self._main._rings.flat, self._rings.flat
+            if len(shown) != len(columns) or any(shown[name].base is not whole for name, whole in columns.items()):
+                self._show()  # a column is new, or one of larger numbers
+
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         return super()._ring_numbers(buffer_ids) + 1
 
@@ -123,8 +136,6 @@ class CachedReplayBuffer(ReplayBuffer):
         for row in np.flatnonzero(ends).tolist():
             moved = self._move(int(ring[row]))
             start[row], index[row] = moved[0], moved[-1]
-        if ends.any():
-            self._show()
         return added._replace(index=index, ep_start=start)
 
     def _move(self, ring: int) -> Array:

@@ -20,8 +20,6 @@ class SlotRollout:
     def __init__(self, spec: RolloutSpec, rows: int) -> None:
         self.spec, self.rows = spec, rows
         """rows: slots M of all environments that are collected from."""
-        self._stepwise = spec.unit == "steps" and spec.length == 1 and spec.minibatch is None
-        """True for algorithms that learn from every step: a window is a line, as soon as any agent has made one."""
         self._parts: list[tuple[Columns, Array]] = []
         """Columns [K, ...] and slots [K] of the pending transitions."""
         self._count = 0
@@ -30,6 +28,11 @@ class SlotRollout:
         """Share of the run that was done when the collection of the pending transitions began."""
         self._latest: float | None = None
         """The same for the newest ones."""
+
+    @property
+    def _stepwise(self) -> bool:
+        """True for algorithms that learn from every step: a window is a line, as soon as any agent has made one."""
+        return self.spec.unit == "steps" and self.spec.length == 1 and self.spec.minibatch is None
 
     def add(self, transitions: Transitions, fraction: float) -> None:
         """Adds transitions. fraction: share of the run that was done when their collection began."""
@@ -68,16 +71,14 @@ class SlotRollout:
 
     def _ready(self, columns: Columns, slot: Array) -> Array:
         """Returns [K], True for the pending transitions that can be handed out: with unit episodes those of complete
-        trajectories; with an overlap those that are followed by another one, or end."""
+        trajectories; with an overlap also those that are followed by as many others."""
         spec, ends = self.spec, columns["terminated"] | columns["truncated"]
         if spec.unit == "steps" and not spec.overlap:
             return np.ones(len(slot), bool)
         position, counts = in_order(slot, self.rows)
-        if spec.unit == "episodes":
-            until = np.zeros(self.rows, np.int64)
-            np.maximum.at(until, slot[ends], position[ends] + 1)
-            return np.asarray(position < until[slot])
-        return np.asarray(ends | (position < counts[slot] - spec.overlap))
+        until = np.zeros(self.rows, np.int64) if spec.unit == "episodes" else counts - spec.overlap
+        np.maximum.at(until, slot[ends], position[ends] + 1)
+        return np.asarray(position < until[slot])
 
     def full(self) -> bool:
         """Returns True if `take` can return a window."""

@@ -1,5 +1,10 @@
 """Every algorithm is a policy of the data layer: it acts, and learns from a buffer of the program's own."""
 
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -10,7 +15,8 @@ from framework.data.algorithm import AlgorithmPolicy
 from framework.errors import JoystickError
 from framework.loop.learner import AgentLearner, Learned
 from framework.memory.chunk import Chunk
-from joystick import Batch, Collector, ConfigError, ReplayBuffer, VectorReplayBuffer
+from framework.policies.rollout import SlotRollout
+from joystick import Batch, CachedReplayBuffer, Collector, ConfigError, ReplayBuffer, VectorReplayBuffer
 
 REFUSED = {
     "ValueIteration": "plans with a model",
@@ -221,3 +227,166 @@ def test_weights_can_be_carried_to_another_policy() -> None:
     assert not np.array_equal(one(obs).act, other(obs).act)
     other.set_weights(one.weights())
     assert np.array_equal(one(obs).act, other(obs).act)
+
+
+# what an update has to leave for the next one -----------------------------------------------------------------
+
+
+def learned_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Notes the number of transitions in each window that is learned from."""
+    counts, original = [], AgentLearner.learn
+
+    def learn(self: AgentLearner, chunk: Chunk, progress: Progress) -> Learned:
+        valid = chunk.columns.get("valid")
+        counts.append(chunk.columns["reward"].size if valid is None else int(valid.sum()))
+        return original(self, chunk, progress)
+
+    monkeypatch.setattr(AgentLearner, "learn", learn)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings"), [("Sarsa", {}), ("QLearning", {"n_step": 3}), ("MonteCarlo", {}), ("REINFORCE", {})]
+)
+def test_transitions_that_wait_for_later_ones_are_learned_from_in_a_later_update(
+    algo: str, settings: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envs = [lambda: gymnasium.make(env_of(algo), max_episode_steps=20)] * 4
+    policy, counts = joystick.policy(algo, envs, seed=1, **settings), learned_steps(monkeypatch)
+    train = Collector(policy, envs, VectorReplayBuffer(400, 4), seed=1)
+    for _ in range(60):
+        train.collect(n_step=4)
+        policy.update(0, train.buffer)
+        train.reset_buffer()
+    lengths = 20 if policy.memory.unit == "episodes" else policy.memory.overlap
+    assert 240 - 4 * lengths <= sum(counts) <= 240
+    assert all(counts), "no window is empty"
+
+
+def test_what_waits_is_broken_off_where_other_episodes_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, original = [], SlotRollout.drain
+
+    def drain(self: SlotRollout) -> Iterator[Chunk]:
+        for chunk in original(self):
+            ends.append((chunk.columns["obs"].ravel().tolist(), chunk.columns["truncated"].ravel().tolist()))
+            yield chunk
+
+    monkeypatch.setattr(SlotRollout, "drain", drain)
+    policy, buffer = joystick.policy("MonteCarlo", "FrozenLake-v1", seed=1), ReplayBuffer(10)
+    for obs, after, end in ((0, 1, False), (1, 2, False), (5, 6, False), (6, 7, True)):
+        if obs == 5:  # the program has reset its environment
+            policy.update(0, buffer)
+            buffer.reset()
+        buffer.add(obs=obs, act=0, rew=1.0, terminated=end, truncated=False, obs_next=after)
+    policy.update(0, buffer)
+    assert ends == [([0, 1, 5, 6], [False, True, False, False])]
+
+
+def test_a_buffer_that_still_holds_what_waits_gives_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, counts = joystick.policy("Sarsa", "FrozenLake-v1", seed=1), learned_steps(monkeypatch)
+    train = Collector(policy, "FrozenLake-v1", ReplayBuffer(50), seed=1)
+    train.collect(n_step=10)
+    for _ in range(2):
+        policy.update(0, train.buffer)
+    ends = int(train.buffer[:].done[-1])
+    assert sum(counts) == 2 * (9 + ends)
+
+
+def test_each_buffer_gives_its_observations_once() -> None:
+    envs = ["CartPole-v1"] * 2
+    policy = joystick.policy("DQN", envs, normalize_obs=True, epsilon_start=1.0, epsilon_end=1.0)
+    demonstrations = VectorReplayBuffer(1000, 2)
+    Collector(policy, envs, demonstrations, seed=5).collect(n_step=10)
+    train = Collector(policy, envs, VectorReplayBuffer(1000, 2), seed=1)
+    for _ in range(5):
+        train.collect(n_step=20)
+        policy.update(16, demonstrations)
+        policy.update(16, train.buffer)
+    assert policy_count(policy) == 110
+
+
+def test_a_buffer_that_was_emptied_between_two_updates_gives_all_that_is_new() -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", normalize_obs=True)
+    train = Collector(policy, "CartPole-v1", ReplayBuffer(1000), seed=1)
+    for _ in range(3):
+        train.collect(n_step=20)
+        policy.update(4, train.buffer)
+        train.reset_buffer()
+    assert policy_count(policy) == 60
+
+
+def test_an_episode_that_moves_from_its_cache_gives_its_observations_once() -> None:
+    envs = [lambda: gymnasium.make("CartPole-v1", max_episode_steps=50)] * 2
+    policy = joystick.policy("DQN", envs, normalize_obs=True)
+    main = ReplayBuffer(1000)
+    train = Collector(policy, envs, CachedReplayBuffer(main, 2, 60), seed=1)
+    for _ in range(30):
+        train.collect(n_step=10)
+        policy.update(16, train.buffer)
+    assert policy_count(policy) == len(main)
+    assert 200 < len(main) < 300
+
+
+def test_rows_that_rest_are_no_steps_of_the_schedules() -> None:
+    envs = [lambda: gymnasium.make("CartPole-v1", max_episode_steps=2)] * 3
+    envs.append(lambda: gymnasium.make("CartPole-v1", max_episode_steps=9))
+    policy = joystick.policy("DQN", envs, seed=1)
+    result = Collector(policy, envs, VectorReplayBuffer(100, 4), seed=1).collect(n_episode=4)
+    assert policy.steps == result["n/st"] == 3 * 2 + 9
+
+
+def test_a_copy_of_a_policy_has_learned_from_no_buffer() -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", normalize_obs=True)
+    train = Collector(policy, "CartPole-v1", ReplayBuffer(100), seed=1)
+    train.collect(n_step=20)
+    policy.update(4, train.buffer)
+    twin = copy.deepcopy(policy)
+    twin.update(4, train.buffer)
+    assert policy_count(twin) == 40
+
+
+# what a program has stored itself -----------------------------------------------------------------------------
+
+
+def stored(obs: np.ndarray, act: Any) -> ReplayBuffer:
+    buffer = ReplayBuffer(30)
+    for _ in range(20):
+        buffer.add(obs=obs, act=act, rew=1, terminated=False, truncated=False, obs_next=obs)
+    return buffer
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_observations_are_learned_from_in_the_type_of_their_space(dtype: str) -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", seed=1)
+    assert np.isfinite(list(policy.update(8, stored(np.zeros(4, dtype), 1)).values())).all()
+    policy(Batch(obs=np.zeros((2, 4), dtype)))
+
+
+@pytest.mark.parametrize(
+    ("obs", "act", "words"),
+    [
+        (np.zeros(3), 1, r"DQN: obs of the buffer has the shape \(3,\) and the type float64; expected values of Box"),
+        (np.zeros(4), 7, r"DQN: act 7 is none of Discrete\(2\)"),
+        (np.zeros(4), -1, r"DQN: act -1 is none of Discrete\(2\)"),
+        (np.zeros(4), 0.5, r"DQN: act 0.5 is none of Discrete\(2\)"),
+    ],
+)
+def test_what_is_none_of_a_space_is_refused(obs: np.ndarray, act: Any, words: str) -> None:
+    with pytest.raises(JoystickError, match=words):
+        joystick.policy("DQN", "CartPole-v1").update(8, stored(obs, act))
+
+
+def test_an_algorithm_that_learns_from_its_own_actions_refuses_others() -> None:
+    policy = joystick.policy("PPO", "CartPole-v1")
+    with pytest.raises(JoystickError, match="random=True: the policy learns from its own actions"):
+        Collector(policy, "CartPole-v1", ReplayBuffer(100)).collect(n_step=20, random=True)
+    assert Collector(policy, "CartPole-v1").collect(n_episode=1, random=True)["n/ep"] == 1, "nothing is learned from it"
+    with pytest.raises(JoystickError, match=r"have no policy\.log_prob"):
+        policy.update(0, stored(np.zeros(4), 1))
+
+
+def test_a_recurrent_algorithm_learns_from_random_actions() -> None:
+    policy = joystick.policy("DRQN", "CartPole-v1", seed=1)
+    train = Collector(policy, "CartPole-v1", ReplayBuffer(500), seed=1)
+    train.collect(n_step=200, random=True)
+    assert policy.update(4, train.buffer)

@@ -114,6 +114,18 @@ def test_numbers_of_a_column_may_become_larger_kinds_of_numbers():
     assert buffer[:].obs.tolist() == [3.0, 0.25, 300.0]
 
 
+def test_whole_numbers_that_are_too_large_for_a_column_make_it_a_wider_one():
+    buffer = VectorReplayBuffer(6, 2)
+    for obs, act in ((np.uint8([3, 4]), np.int8([1, 2])), ([300, -1], [1, 200]), ([2**40, 7], np.int64([2, 3]))):
+        buffer.add(obs=np.asarray(obs), act=act, rew=[0, 0], terminated=[False, False])
+    assert buffer[:].obs.tolist() == [3, 300, 2**40, 4, -1, 7]
+    assert buffer[:].act.tolist() == [1, 1, 2, 2, 200, 3]
+    single = ReplayBuffer(4)
+    for act in (np.uint8(3), 300, -5):
+        single.add(obs=np.float32(0), act=act, rew=0, terminated=False)
+    assert single[:].act.tolist() == [3, 300, -5]
+
+
 # --------------------------------------------------------------------------------------------- info and policy
 
 
@@ -826,6 +838,19 @@ def test_the_main_buffer_of_caches_has_the_episodes_that_ended(tmp_path: Path) -
     buffer.save(tmp_path / "buffer.npz")
     assert CachedReplayBuffer.load(tmp_path / "buffer.npz").main.chronological().obs.tolist() == [1, 2, 3, 4, 5]
     assert np.shares_memory(main.rings.flat["obs"], buffer.rings.flat["obs"]), "nothing is stored twice"
+
+
+def test_the_main_buffer_follows_before_an_episode_ends_and_when_a_column_becomes_wider() -> None:
+    main = ReplayBuffer(6)
+    buffer, no = CachedReplayBuffer(main, 1, 3), [False]
+    buffer.add(obs=np.uint8([1]), act=[0], rew=[1.0], terminated=no, truncated=no)
+    assert not len(main[:].obs)
+    assert not len(main.sample(0)[1])
+    buffer.add(obs=np.uint8([2]), act=[0], rew=[1.0], terminated=[True], truncated=no)
+    buffer.add(obs=[300], act=[0], rew=[1.0], terminated=no, truncated=no, info={"x": [1]})
+    assert main[:].info.x.tolist() == [0, 0]
+    buffer.add(obs=[4], act=[0], rew=[1.0], terminated=[True], truncated=no, info={"x": [2]})
+    assert main[:].obs.tolist() == [1, 2, 300, 4]
 
 
 def test_the_main_buffer_keeps_what_it_had() -> None:

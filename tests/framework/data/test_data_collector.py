@@ -182,6 +182,13 @@ def test_the_state_begins_at_zero_after_rows_have_rested_and_after_dummy_steps(
     assert stored.policy.count.tolist() == stored.obs.reshape(-1).tolist()
 
 
+def test_an_episode_that_never_ends_does_not_wait_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("framework.data.collector._LONGEST", 30)
+    collector = Collector(Recording(), of_lengths(10**9, 10**9), ReplayBuffer(20))
+    with pytest.raises(JoystickError, match=r"more than 30 steps has not ended.*VectorReplayBuffer\(20, 2\)"):
+        collector.collect(n_step=5)
+
+
 def test_columns_may_be_the_arrays_of_the_state() -> None:
     class Hidden(Recording):
         def forward(self, batch: Batch, state: Any = None) -> Batch:
