@@ -86,7 +86,10 @@ class AgentRow:
             if not kind.plain:
                 if slot.mask is not None:
                     slot.mask[...] = self._legal(name, slot, value[masks.KEY]) if kind.inside else True
-                value = kind.encode(value)
+                try:
+                    value = kind.encode(value)
+                except ValueError as error:
+                    raise EnvError("agent {name!r}: {error}", name=name, error=error) from error
             if getattr(value, "shape", ()) != kind.shape:
                 raise EnvError(
                     "the observation of agent {name!r} is {form}; expected shape {shape}",

@@ -29,8 +29,8 @@ class Kind:
         self._codec, self.actions = Observations(space), Actions(action_space)
         self.space, self.parts, self.floating = self._codec.space, self._codec.parts, self._codec.floating
         self.start = self._codec.start
-        self.plain = isinstance(space, Box) and space.shape != () and not self.inside and not masked
-        """True if observations are arrays that need no encoding, without masks."""
+        self.plain = isinstance(space, Box) and self.floating and space.shape != () and not self.inside and not masked
+        """True if observations are arrays of floats that need no encoding, without masks."""
         self.shape = (space.shape or (1,)) if isinstance(space, Box) else self.space.shape or ()
         """Shape of an encoded observation before it is stored."""
 

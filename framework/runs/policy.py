@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import Array
 from config.read.paths import as_written
@@ -91,8 +90,6 @@ class TrainedPolicy(_Trained):
                 "act: the observation has shape {shape}; expected {expected}", shape=encoded.shape, expected=space.shape
             )
         check_finite(encoded, "act")
-        if isinstance(space, Discrete | MultiDiscrete) and not (_whole(obs) and space.contains(encoded)):
-            raise JoystickError("act: {obs} is no observation of {space}", obs=obs, space=space)
         return encoded
 
     def _decoded(self, action: Array) -> Any:
@@ -172,12 +169,6 @@ class TrainedPolicies(_Trained):
                     raise JoystickError("agent {name!r}: more agents act than env_cfg.max_agents allows", name=name)
                 slots[name] = next((slot for slot in free if slot not in self._agents), free[0])
         return slots
-
-
-def _whole(obs: Any) -> bool:
-    """Returns False for numbers with a fraction, which a whole number would lose."""
-    values = np.asarray(obs)
-    return values.dtype.kind != "f" or not (values % 1).any()
 
 
 def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:

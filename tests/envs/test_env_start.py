@@ -184,6 +184,68 @@ def test_a_wrong_shape_later_in_an_episode_is_not_broadcast():
         env.step(np.array([0]))
 
 
+@pytest.mark.parametrize(
+    ("space", "start", "obs", "words"),
+    [
+        (Discrete(5), 0, 5, r"the observation 5 is none of Discrete\(5\)"),
+        (Discrete(5), 0, -1, r"the observation -1 is none of"),
+        (Discrete(5), 0, 1.7, r"the observation 1\.7 is none of"),
+        (Discrete(5, start=3), 3, 2, r"the observation 2 is none of Discrete\(5, start=3\)"),
+        (
+            MultiDiscrete([2, 3]),
+            np.zeros(2, int),
+            np.array([1, 3]),
+            r"the observation \[1 3\] is none of MultiDiscrete",
+        ),
+        (
+            MultiBinary(2),
+            np.zeros(2, np.int8),
+            np.array([1, 2]),
+            r"the observation \[1 2\] is none of MultiBinary\(2\)",
+        ),
+        (
+            Box(0, 255, (2,), np.uint8),
+            np.zeros(2, np.uint8),
+            np.array([0.5, 1]),
+            r"the observation \[0\.5 1\. \] is none",
+        ),
+        (
+            Box(0, 255, (2,), np.uint8),
+            np.zeros(2, np.uint8),
+            np.array([300, 1]),
+            r"the observation \[300   1\] is none",
+        ),
+        (Box(0, 255, (2,), np.uint8), np.zeros(2, np.uint8), np.zeros(3, int), r"has shape \(3,\), and its space has"),
+        (
+            Dict(a=Discrete(2), b=Discrete(3)),
+            {"a": 0, "b": 0},
+            {"a": 1, "b": 3},
+            r"the observation \[1 3\] is none of Dict",
+        ),
+        (
+            Dict(a=Discrete(2), b=Box(0, 1)),
+            {"a": 0, "b": np.zeros(1, np.float32)},
+            {"a": 2, "b": np.zeros(1, np.float32)},
+            "a part of the observation is none of 2 choices",
+        ),
+    ],
+)
+def test_a_number_that_is_no_observation_later_in_an_episode_is_not_learned_from(space, start, obs, words):
+    def step(self, action):
+        _, *rest = Corridor.step(self, action)
+        return (obs if self._time == 2 else start), *rest
+
+    def reset(self, *, seed=None, options=None):
+        Corridor.reset(self)
+        return start, {}
+
+    env = assembled(corridor_with(step=step, reset=reset, observation_space=space), "mine", 1, "sync")
+    env.reset(everyone(env), np.array([1]))
+    env.step(np.array([0]))
+    with pytest.raises(EnvError, match=words):
+        env.step(np.array([0]))
+
+
 def test_discrete_spaces_begin_at_zero_for_the_agent_and_where_they_like_for_the_environment():
     """ENV-6"""
     taken = []

@@ -336,6 +336,25 @@ def test_a_result_that_breaks_the_interface_is_named_with_agent_and_place(result
     assert "(seed of the episode 5" in message
 
 
+@pytest.mark.parametrize(
+    ("space", "start", "obs", "words"),
+    [
+        (Discrete(5), 0, 5, r"agent 'a': the observation 5 is none of Discrete\(5\)"),
+        (Discrete(5), 0, 1.7, "agent 'a': the observation 1.7 is none of"),
+        (
+            Box(0, 9, (1,), np.uint8),
+            np.uint8([1]),
+            np.array([0.5]),
+            r"agent 'a': the observation \[0.5\] is none of Box",
+        ),
+    ],
+)
+def test_a_number_that_is_no_observation_of_an_agent_is_named(space, start, obs, words):
+    spaces = {"a": (space, Discrete(2))}
+    message = message_of(played(({"a": start},), ({"a": obs},), spaces=spaces))
+    assert re.search(words, message), message
+
+
 def test_the_reward_of_an_agent_that_has_not_entered_is_refused():
     message = message_of(played(({"a": number(1)},), ({}, {"b": 1.0})))
     assert "agent 'b' has the reward 1.0, and is not in the episode (seed" in message
