@@ -9,30 +9,14 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 
 from config.model.composite import Composite
-from config.tell.language import tr
 from envs.base import Array, Part, Step
 from envs.common.array_spaces import action_space, flat_box, leaves_of, plain
+from envs.common.whole_numbers import WholeNumbers, one_of
 
 
 def finite(array: Array) -> bool:
     """Returns True if no value is NaN or infinite. The product can overflow, hence the second test."""
     return isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
-
-
-_WHOLE = (int, np.int64)
-"""Types of most observations of Discrete spaces."""
-
-
-def _limits(space: Space) -> tuple[Any, Any]:
-    """Returns the least and the greatest numbers of a space of whole ones."""
-    match space:
-        case Discrete():
-            return 0, int(space.n) - 1
-        case MultiDiscrete():
-            return 0, space.nvec - 1
-        case Box() if space.dtype.kind in "iu":
-            return np.iinfo(space.dtype).min, np.iinfo(space.dtype).max
-    return 0, 1
 
 
 def empty_step(space: Space, rows: int) -> Step:
@@ -61,42 +45,20 @@ class Observations:
         self.floating = np.issubdtype(self.space.dtype, np.floating)
         self._single = isinstance(space, Box) and space.shape == ()
         """True if an observation is a number, which becomes an array of one."""
-        self._source, (self._least, self._most) = space, _limits(self.space)
-        self._count = int(self.space.n) if isinstance(self.space, Discrete) else 0
-        """Number of observations of a Discrete space."""
+        self._whole = (lambda obs: obs) if self.floating else WholeNumbers(self.space, space, self.start).checked
 
     def encode(self, obs: Any) -> Any:
         """Returns an observation of one row or of N rows as one array. Raises ValueError for numbers of a space of
         whole ones that it does not have."""
         if self._choices:
-            return self._whole(np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self.start)
-        if self._leaves:
+            obs = np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self.start
+        elif self._leaves:
             return self._flatten(obs)
-        if self._single:
+        elif self._single:
             obs = np.asarray(obs)[..., None]
         elif self._shifted:
             obs = obs - self.start
-        return obs if self.floating else self._whole(obs)
-
-    def _whole(self, obs: Any) -> Any:
-        """Returns an encoded observation, if it is one of a space of whole numbers."""
-        kind = type(obs)
-        if kind in _WHOLE and 0 <= obs < self._count:
-            return obs
-        array, space = np.asarray(obs), self.space
-        if kind is np.ndarray and array.dtype == space.dtype and isinstance(space, Box):
-            return obs
-        shape = space.shape or ()
-        if array.shape[array.ndim - len(shape) :] != shape:
-            raise ValueError(
-                tr("the observation has shape {shape}, and its space has {expected}", shape=array.shape, expected=shape)
-            )
-        if (
-            array.dtype.kind not in "biuf"
-            or not ((array >= self._least) & (array <= self._most) & (array == np.floor(array))).all()
-        ):
-            raise ValueError(tr("the observation {obs} is none of {space}", obs=obs + self.start, space=self._source))
-        return obs
+        return self._whole(obs)
 
     def _flatten(self, obs: Any) -> Array:
         first = self._leaves[0]
@@ -147,7 +109,4 @@ def _vector(space: Space, value: Any, batch: tuple[int, ...]) -> Array:
 
 
 def _one_hot(index: Array, width: int) -> Array:
-    hot = np.arange(width) == np.asarray(index)[..., None]
-    if not hot.any(axis=-1).all():
-        raise ValueError(tr("a part of the observation is none of {count} choices", count=width))
-    return np.asarray(hot)
+    return one_of(np.arange(width) == np.asarray(index)[..., None])

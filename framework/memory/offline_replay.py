@@ -61,7 +61,7 @@ class OfflineReplay(Memory):
         self.data = self._filled(data, Replay(self._alone, data_rng, goal, depth=depth))
         self.held_out = None if data.held_out is None else self._drawn(data.held_out, seed)
         fresh = replace(spec, batch_size=spec.batch_size - share, data=None)
-        self.fresh = Replay(fresh, rng, goal, collectors, most, depth)
+        self.fresh = Replay(fresh, rng, goal, collectors, most, depth, scale=self.data.scale)
 
     def _filled(self, data: OfflineData, replay: Replay) -> Replay:
         """Fills a replay memory with data, and returns it."""
@@ -71,14 +71,19 @@ class OfflineReplay(Memory):
                 replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
         if replay.spec.to_go:
             replay.add_to_go()
+        if replay.scale is not None:
+            replay.scale.returns.clear()  # what the run collects are other episodes
         return replay
 
     def _drawn(self, data: OfflineData, seed: int) -> Chunk | None:
         """Returns one minibatch of data that are kept from learning, the same one after a resume."""
         count = data.transitions
         size = max(1, min(MOST_HELD_OUT, count) // self._alone.sequence)
-        spec = replace(self._alone, capacity=count, batch_size=size, relabel=0.0)
-        return self._filled(data, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
+        spec = replace(self._alone, capacity=count, batch_size=size, relabel=0.0, return_limit=None)
+        chunk = self._filled(data, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
+        if chunk is not None:
+            self.data.scaled(chunk.columns)
+        return chunk
 
     def _owe(self, left: int) -> None:
         """Sets the number of updates from the data alone that are still to be made. Nothing is collected for them."""

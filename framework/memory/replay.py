@@ -40,9 +40,11 @@ class Replay(Memory):
         most: int = MOST_AT_ONCE,
         depth: int = 0,
         mirror: torch.device | None = None,
+        scale: ReturnScale | None = None,
     ) -> None:
         """most: largest number of minibatches in a chunk. depth: number of frames of an observation, each of which is
-        stored once; 0: observations are stored whole. mirror: device that learns, and has the frames too."""
+        stored once; 0: observations are stored whole. mirror: device that learns, and has the frames too. scale: of the
+        returns, shared with another memory."""
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError(tr("relabeling takes the goal of the environment, and samples of a single step"))
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
@@ -53,7 +55,9 @@ class Replay(Memory):
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)
-        self._scale = None if spec.return_limit is None else ReturnScale(spec.gamma, spec.return_limit)
+        if scale is None and spec.return_limit is not None:
+            scale = ReturnScale(spec.gamma, spec.return_limit)
+        self.scale = scale
         self._tree: SumTree | None = None
         self._hindsight: list[Hindsight] = []
         """One per ring, if the memory relabels."""
@@ -73,8 +77,8 @@ class Replay(Memory):
         first = rings.added[ring]
         rings.write(ring, columns)
         self._index(ring, first, columns)
-        if self._scale is not None:
-            self._scale.add(ring, columns["reward"], columns["end"], columns.get("valid"))
+        if self.scale is not None:
+            self.scale.add(ring, columns["reward"], columns["end"], columns.get("valid"))
         if self._count() * rings.rows >= self.spec.warmup:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
@@ -92,9 +96,9 @@ class Replay(Memory):
         if not rings.flat:
             self._allocate({name: value[:1, None] for name, value in batch.items()})
         before = rings.added.copy()
-        if self._scale is not None:
+        if self.scale is not None:
             for at, slot in enumerate(ring.tolist()):
-                self._scale.add(slot, batch["reward"][at : at + 1, None], batch["end"][at : at + 1, None])
+                self.scale.add(slot, batch["reward"][at : at + 1, None], batch["end"][at : at + 1, None])
         places = rings.scatter(ring, batch)
         if self.spec.sequence == 1 and self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
@@ -124,8 +128,8 @@ class Replay(Memory):
     def _cut(self, ring: int, first: np.ndarray) -> None:
         """Ends the trajectories of rows that begin an episode now although the last one did not end (a collector was
         lost): no n-step return or sequence may reach across this point."""
-        if self._scale is not None:
-            self._scale.cut(ring, first)
+        if self.scale is not None:
+            self.scale.cut(ring, first)
         if not np.count_nonzero(first):
             return
         newest = self._rings.places(ring, self._rings.added[[ring]] - 1)[0]
@@ -210,7 +214,7 @@ class Replay(Memory):
             self._relabel(columns, place, step)
         if weights is not None:
             columns["weight"] = weights
-        self._scaled(columns)
+        self.scaled(columns)
         return Chunk(columns, Keys(place, step), arrived=self._arrivals.take() if self.spec.statistics else None)
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
@@ -245,14 +249,14 @@ class Replay(Memory):
             columns["valid"] = rings.flat["valid"][places]
         if weights is not None:
             columns["weight"] = np.repeat(weights[:, None], length, axis=1)
-        self._scaled(columns)
+        self.scaled(columns)
         arrived = self._arrivals.take() if self.spec.statistics else None
         return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=arrived)
 
-    def _scaled(self, columns: Columns) -> None:
+    def scaled(self, columns: Columns) -> None:
         """Scales the rewards of samples by the returns so far."""
-        if self._scale is not None:
-            columns["reward"] = columns["reward"] / self._scale.divisor()
+        if self.scale is not None:
+            columns["reward"] = columns["reward"] / self.scale.divisor()
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
@@ -312,7 +316,7 @@ class Replay(Memory):
             "taken": self._arrivals.taken.tolist(),
             "rng": self.rng.bit_generator.state,
             "highest": None if self._tree is None else self._tree.highest,
-            **({} if self._scale is None else {"scale": self._scale.state()}),
+            **({} if self.scale is None else {"scale": self.scale.state()}),
         }
 
     def load_counters(self, state: Tree) -> None:
@@ -323,8 +327,8 @@ class Replay(Memory):
         self._load_scale(state)
 
     def _load_scale(self, state: Tree) -> None:
-        if self._scale is not None:
-            self._scale.load_state(state["scale"])
+        if self.scale is not None:
+            self.scale.load_state(state["scale"])
 
     def write(self, journal: Journal) -> Span:
         return self._journal.write(journal)

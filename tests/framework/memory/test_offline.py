@@ -55,10 +55,25 @@ def spec_of(env: str = "CartPole-v1") -> EnvSpec:
     return EnvSpec(env, rows.observation_space, rows.action_space, 1)
 
 
-def stored(path: Path, updates: int = -1, share: float = 0.5, to_go: bool = False, **settings: Any) -> OfflineReplay:
+def stored(
+    path: Path,
+    updates: int = -1,
+    share: float = 0.5,
+    to_go: bool = False,
+    return_limit: float | None = None,
+    **settings: Any,
+) -> OfflineReplay:
     data = DataSpec((str(path),), updates=updates, share=share, **settings)
     spec = ReplaySpec(
-        capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, gamma=0.5, n_step=2, data=data, to_go=to_go
+        capacity=100,
+        batch_size=8,
+        warmup=0,
+        updates_per_step=1.0,
+        gamma=0.5,
+        n_step=2,
+        data=data,
+        to_go=to_go,
+        return_limit=return_limit,
     )
     return OfflineReplay(spec, stream(1, "memory"), stream(1, "memory/data"), select_data(data, spec_of(), 1), most=4)
 

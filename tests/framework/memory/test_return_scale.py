@@ -43,9 +43,19 @@ def test_samples_have_scaled_rewards_and_the_scale_is_part_of_the_state() -> Non
     assert set(np.unique(chunk.columns["reward"])) == {np.float32(r / 6.125) for r in (1, 2, 3, 4)}
     other = replay(capacity=8, batch=64, return_limit=1.0)
     other.load_state(memory.state(), written(memory))
-    assert other._scale is not None
-    assert other._scale.divisor() == np.float32(6.125)
-    assert other._scale.returns[0].tolist() == [6.125]
+    assert other.scale is not None
+    assert other.scale.divisor() == np.float32(6.125)
+    assert other.scale.returns[0].tolist() == [6.125]
+
+
+def test_the_data_and_what_is_collected_beside_them_have_one_scale(tmp_path) -> None:
+    memory = stored(write(tmp_path / "a.npz", [2.0, 4.0]), updates=0, return_limit=1.0)
+    assert memory.data.scale.divisor() == np.float32(4.0), "the largest return of the data"
+    memory.add(ramp(0, 4))
+    assert memory.fresh.scale.divisor() == memory.data.scale.divisor() == np.float32(6.125)
+    other = stored(tmp_path / "a.npz", updates=0, return_limit=1.0)
+    other.load_state(memory.state(), written(memory.fresh))
+    assert other.data.scale.divisor() == other.fresh.scale.divisor() == np.float32(6.125)
 
 
 def test_samples_have_the_action_that_followed_but_at_the_end_of_an_episode() -> None:

@@ -1,0 +1,59 @@
+"""Observations of spaces of whole numbers: a number that a space does not have would be another state in silence."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
+
+from config.tell.language import tr
+from envs.base import Array
+
+_TYPES = (int, np.int64)
+"""Types of most observations of Discrete spaces."""
+
+
+class WholeNumbers:
+    """The numbers that an encoded observation may have."""
+
+    def __init__(self, space: Space, own: Space, start: Any) -> None:
+        """space: of encoded observations, which begin at 0. own: the environment's, whose numbers begin at `start`."""
+        self.space, self.own, self.start = space, own, start
+        self._count = int(space.n) if isinstance(space, Discrete) else 0
+        self._least, self._most = _limits(space)
+
+    def checked(self, obs: Any) -> Any:
+        """Returns an encoded observation of one row or of N rows. Raises ValueError if it is none of the space."""
+        if type(obs) in _TYPES and 0 <= obs < self._count:
+            return obs
+        array, shape = np.asarray(obs), self.space.shape or ()
+        if array.shape[array.ndim - len(shape) :] != shape:
+            raise ValueError(
+                tr("the observation has shape {shape}, and its space has {expected}", shape=array.shape, expected=shape)
+            )
+        if array.dtype == self.space.dtype and isinstance(self.space, Box):
+            return obs
+        if (
+            array.dtype.kind not in "biuf"
+            or not ((array >= self._least) & (array <= self._most) & (array == np.floor(array))).all()
+        ):
+            raise ValueError(tr("the observation {obs} is none of {space}", obs=obs + self.start, space=self.own))
+        return obs
+
+
+def one_of(hot: Array) -> Array:
+    """Returns choices [..., n], one-hot. Raises ValueError if one of them is none."""
+    if not hot.any(axis=-1).all():
+        raise ValueError(tr("a part of the observation is none of {count} choices", count=hot.shape[-1]))
+    return hot
+
+
+def _limits(space: Space) -> tuple[Any, Any]:
+    """Returns the least and the greatest numbers of a space."""
+    match space:
+        case Discrete():
+            return 0, int(space.n) - 1
+        case MultiDiscrete():
+            return 0, space.nvec - 1
+        case Box() if space.dtype is not None and space.dtype.kind in "iu":
+            return np.iinfo(space.dtype).min, np.iinfo(space.dtype).max
+    return 0, 1
