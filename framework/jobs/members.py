@@ -10,6 +10,7 @@ from config.config import RUN_LIMITS
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
+from config.read.task_config import TaskConfig
 from config.read.yaml_reader import Document, DocumentError, read
 from config.system.files import DEVICES
 from config.tell.language import tr
@@ -99,7 +100,7 @@ def unfinished(folder: Path) -> list[Member]:
 
 def limit(folder: Path, member: Member) -> str:
     """Returns the name of the setting that ends a run of a group."""
-    general = RecordedRun(folder / member.folder).general
+    general = _general(folder, member)
     return next((name for name in RUN_LIMITS if (number(general.get(name)) or 0) > 0), "max_total_step")
 
 
@@ -110,7 +111,7 @@ def are_limits(words: Iterable[str]) -> bool:
 
 def without_effect(folder: Path, member: Member, words: Iterable[str]) -> str:
     """Returns why limits on the command line end no run of a group: it has another one; empty if they do."""
-    general = RecordedRun(folder / member.folder).general
+    general = _general(folder, member)
     names = [word.partition("=")[0].removeprefix("general_cfg.") for word in words if word.startswith(LIMITS)]
     if not names or not general or any((number(general.get(name)) or 0) > 0 for name in names):
         return ""
@@ -119,6 +120,16 @@ def without_effect(folder: Path, member: Member, words: Iterable[str]) -> str:
         name=names[0],
         limit=limit(folder, member),
     )
+
+
+def _general(folder: Path, member: Member) -> dict[str, Any]:
+    """Returns general_cfg as the group has it for a run, which may not have begun; nothing if it cannot be read."""
+    try:
+        settings = TaskConfig(read(folder / member.file, regular)).settings()
+    except DocumentError:
+        return {}
+    section: dict[str, Any] = settings.get("general_cfg", {})
+    return section
 
 
 def _named(folder: Path, names: Sequence[int | str]) -> list[Member]:

@@ -120,9 +120,13 @@ def test_after_ctrl_c_the_printed_command_trains_what_is_left_and_nothing_twice(
     assert '"finished": 3' in Path("here/group.json").read_text()
 
 
-def test_a_limit_of_a_group_whose_first_run_has_not_begun_is_taken(tmp_path: Path) -> None:
-    [first] = members.of_seeds([1])
-    assert not members.without_effect(tmp_path, first, ["general_cfg.max_update=900"])
+def test_a_group_whose_first_run_has_not_begun_goes_on_to_a_higher_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_group()
+    shutil.rmtree(folder / "seed_1")
+    assert run("resume", "here", "general_cfg.max_update=900") == 2
+    assert "general_cfg.max_update: the runs of the group end by max_total_step; give a " in capsys.readouterr().err
+    assert run("resume", "here", "general_cfg.max_total_step=900") == 0
+    assert [read_facts(task / "run.json")["finished"] for task in runs_of("here")] == [True, True]
 
 
 def test_a_group_with_a_higher_limit_is_one_that_had_it_from_the_beginning(
