@@ -19,6 +19,7 @@ from framework.archive.groups import RunResult, curves_of, summary
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
+from framework.pages.tuning_page import short_names
 from framework.runs import signals
 from framework.screen import tables
 from framework.screen.formatting import between, cell, clock, counted, short, spread
@@ -191,8 +192,7 @@ def _together(results: Sequence[RunResult]) -> list[str]:
 
 def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[str]:
     """Returns the lines of the table of a tuning. paths: settings that are tried; rows: best first."""
-    names = [path.rpartition(".")[2] for path in paths]
-    shown = []
+    names, shown = short_names(paths), []
     for row in rows[:MOST_ROWS]:
         settings = (printable(cell(value))[:24] for value in row.trial.settings)
         shown.append(

@@ -111,9 +111,11 @@ class Tuner(Job):
         )
 
     def follow(self, course: Course, stop: StopSignals) -> Scores:
-        """Trains as the scheduler says. Returns the scores of its last legs."""
+        """Trains as the scheduler says, as long as there are trials that have not failed. Returns the scores of the
+        last legs."""
         legs = next(course)
-        while True:
+        scores: Scores = {}
+        while legs:
             for leg in legs:
                 if leg.trial.name not in self.records:
                     self.add(leg.trial)
@@ -123,7 +125,8 @@ class Tuner(Job):
             try:
                 legs = course.send(scores)
             except StopIteration:
-                return scores
+                break
+        return scores
 
     def add(self, trial: Trial) -> None:
         """Writes the settings of a trial, unless an earlier session has."""

@@ -68,6 +68,16 @@ def test_a_call_that_fails_is_left_out() -> None:
     assert json.loads(Path("some/tune.json").read_text())["failed"]["001"]["reason"] == "ValueError: two is too much"
 
 
+def test_a_tuning_of_which_all_calls_fail_comes_to_its_end() -> None:
+    def fails(config: dict[str, Any], report: Any) -> None:
+        raise ValueError("always")
+
+    found = joystick.tune(fails, space=NINE, **HALVING, into="none")
+    assert found.best is None
+    assert {each["state"] for each in found.trials} == {"failed"}
+    assert json.loads(Path("none/tune.json").read_text())["finished"] is True
+
+
 def test_who_fails_later_counts_at_earlier_comparisons_also_when_the_tuning_is_repeated() -> None:
     """The best of the first rung fails on its way to the second: nobody takes its place, then or later."""
     order = [each["settings"]["x"] for each in joystick.tune(bowl, space=NINE, **HALVING, into="all", jobs=2).trials]

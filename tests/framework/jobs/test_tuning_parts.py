@@ -14,8 +14,8 @@ from config.read.search_space import Domain
 from config.read.tuning import TuneConfig
 from config.read.yaml_reader import parse
 from framework.archive.run import RecordedRun
-from framework.archive.trials import Trial, combined
-from framework.jobs import processes, schedulers, stages, tuning_plan
+from framework.archive.trials import Trial, TrialResult, combined
+from framework.jobs import processes, results, schedulers, stages, tuning_plan
 from framework.jobs.children import Child
 from framework.jobs.schedulers import Course, Leg
 from framework.jobs.search import RandomSearch, draw, within
@@ -224,6 +224,13 @@ def test_seeds_are_combined_by_their_interquartile_mean_and_only_if_all_have_a_s
     assert combined([1.0, 100.0, 3.0, 2.0]) == 2.5
     assert combined([1.0, None]) is None
     assert combined([]) is None
+
+
+def test_the_table_has_a_column_for_each_setting_also_if_two_policies_have_one_of_the_same_name() -> None:
+    row = TrialResult(Trial("000", (0.1, 0.2)), "finished", 1.0, 1.0, 9, 1.0, 0, Path("trials/000"), 1.0)
+    head, *_, line = results.table_of_trials(["policies_cfg.a.lr", "policies_cfg.b.lr"], [row])[1:-1]
+    assert {"policies_cfg.a.lr", "policies_cfg.b.lr"} <= {*head.split()}
+    assert {"0.1", "0.2"} <= {*line.split()}
 
 
 def test_sections_say_which_settings_nothing_reads() -> None:
