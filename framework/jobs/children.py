@@ -16,7 +16,7 @@ from config.read.opening import read_regular, regular
 from config.system.processes import KILLED, interrupt, out_of_reach
 from config.tell.language import VARIABLE, language, tr
 from framework.disk.task_dir import take_lock
-from framework.errors import ERROR
+from framework.errors import ERROR, MISTAKE
 from framework.jobs import own_objects
 from framework.runs import signals
 
@@ -135,4 +135,6 @@ class Child:
                 return "\n".join(lines[n:])
         if self.status == 128 + KILLED:
             return tr("killed, perhaps because memory ran out")
+        if self.status == MISTAKE and len(lines) > 1:
+            return "\n".join(lines[:-1])  # the last line says that nothing was started
         return lines[-1] if lines else tr("no message")

@@ -172,8 +172,9 @@ def train(
     """Trains a run for each seed to its end, several at once, each in a process and a task directory of its own.
 
     seeds: the seeds, or their number; None: three. settings: the other arguments of joystick.Run.
-    jobs: number of runs at once; None: by the cores. resume: a group that was interrupted, which goes on. progress:
-    show how far they are, in a notebook below the cell, elsewhere on the terminal; None: in a notebook only.
+    jobs: number of runs at once; None: by the cores. resume: a group that was interrupted, which goes on with its own
+    settings, and with the allow_import that it needs. progress: show how far they are, in a notebook below the cell,
+    elsewhere on the terminal; None: in a notebook only.
     """
     shown = bool(terminal.kernel()) if progress is None else progress
     if jobs is not None and not (_is_whole(jobs) and jobs > 0):
@@ -186,21 +187,29 @@ def train(
         screen = _Screens(shown, title)
         work, status = many_runs.begin({"": config}, title, sys.argv, chosen, jobs, compatibility.check, screen)
     else:
+        allowed = settings.pop("allow_import", ())
+        if isinstance(allowed, str):
+            raise ConfigError("Python: allow_import: got text; expected a list")
         if algo is not None or env is not None or seeds is not None or settings:
-            raise ConfigError("Python: resume continues a group with its own settings; give nothing else but jobs")
+            raise ConfigError(
+                "Python: resume continues a group with its own settings; give nothing else but jobs and allow_import"
+            )
         group = TrainedGroup(resume)
         if not (left := members.unfinished(group.folder)):
             return group
         screen = _Screens(shown, group.title)
-        configs = members.with_settings(group.folder, left, (), find_algo=ALGOS, find_env=ENVS)
+        options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allowed)}
+        configs = members.with_settings(group.folder, left, (), **options)
         work, status = many_runs.resume(configs, group.folder, (), sys.argv, jobs, compatibility.check, screen)
     screen.settle()
     if status >= 128:
-        name = as_written(work.folder)
+        packages = list(work.config.allow_import)
+        given = f", allow_import={packages}" if packages else ""
         raise CtrlC(
             tr(
-                "{name} is saved: joystick.train(resume={name!r}) goes on with the runs that have not finished",
-                name=str(name),
+                "{name} is saved: joystick.train(resume={name!r}{given}) goes on with the runs that have not finished",
+                name=str(as_written(work.folder)),
+                given=given,
             )
         )
     return _checked(TrainedGroup(work.folder), work)

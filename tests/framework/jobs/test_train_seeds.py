@@ -96,14 +96,27 @@ def made(monkeypatch: pytest.MonkeyPatch, folder: Path, status: int) -> None:
     """Lets a group be of these files, in place of training it."""
     (folder / "seed_1").mkdir(parents=True)
     (folder / "group.json").write_text('{"seeds": [1, 2]}')
-    work = types.SimpleNamespace(folder=folder, runs={}, turns={})
+    config = types.SimpleNamespace(allow_import=("mine",))
+    work = types.SimpleNamespace(folder=folder, runs={}, turns={}, config=config)
     monkeypatch.setattr("framework.jobs.many_runs.begin", lambda *words: (work, status))
+    monkeypatch.setattr("framework.jobs.many_runs.resume", lambda *words: (work, status))
 
 
 def test_a_group_that_was_interrupted_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     made(monkeypatch, Path("tasks/x"), 128 + signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt, match=r"tasks/x is saved: joystick.train\(resume='tasks/x'\) goes on with"):
+    with pytest.raises(KeyboardInterrupt, match=r"train\(resume='tasks/x', allow_import=\['mine'\]\) goes"):
         joystick.train("PPO", "CartPole-v1", seeds=2)
+
+
+def test_a_group_goes_on_with_the_packages_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made(monkeypatch, Path("tasks/x"), 0)
+    given = {}
+    monkeypatch.setattr("framework.jobs.members.unfinished", lambda folder: ["seed_2"])
+    monkeypatch.setattr("framework.jobs.members.with_settings", lambda *words, **options: given.update(options))
+    assert joystick.train(resume="x", allow_import=["mine"], progress=False).seeds == [1, 2]
+    assert given["allow_import"] == ("mine",)
+    with pytest.raises(joystick.ConfigError, match="allow_import: got text; expected a list"):
+        joystick.train(resume="x", allow_import="mine")
 
 
 def test_a_group_of_which_nothing_is_there_yet_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,3 +248,11 @@ def test_a_process_that_was_asked_to_stop_has_not_failed(
     ended = processes.end_of(stages.Stage("000", "000", tmp_path, tmp_path), child)
     assert ended.stopped == stopped
     assert bool(ended.complaint) == (not stopped)
+
+
+def test_the_reason_of_a_process_that_started_nothing_is_its_mistake(tmp_path: Path) -> None:
+    errors = tmp_path / "errors.txt"
+    errors.write_text(
+        "config.yaml:3: env_cfg.id: there is no environment 'x'\nNothing was started. Fix the problem above.\n"
+    )
+    assert Child(errors, status=2).complaint() == "config.yaml:3: env_cfg.id: there is no environment 'x'"
