@@ -127,6 +127,37 @@ def test_a_branch_and_another_model(server: server_tool.Server, here: Path, caps
     assert manifest == (here / "tasks" / "run" / "models" / str(number) / "manifest.json").read_bytes()
 
 
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_what_is_pushed_has_the_score_of_its_model(
+    evaluated: bool, server: server_tool.Server, here: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr("framework.pages.figures.learning_curve", lambda *args, **options: None)
+    assert main([*RUN, "general_cfg.model_save_fre=9", "--into", "tasks/two"]) == 0
+    run = here / "tasks" / "two"
+    chosen, *_, best = sorted(int(path.name) for path in (run / "models").iterdir() if path.name.isdecimal())
+    assert json.loads((run / "run.json").read_text())["best_update"] == best
+    head, *rows = (run / "results" / "eval.csv").read_text().splitlines()
+    scores = {str(chosen): "0.25", str(best): "0.75"}
+    cells = [row.split(",") for row in rows if evaluated or row.split(",")[0] != str(chosen)]
+    rows = [",".join([*row[:3], scores.get(row[0], "0.0"), *row[4:]]) for row in cells]
+    (run / "results" / "eval.csv").write_text("\n".join([head, *rows, ""]))
+    said(capsys, "push", "two", "--to", "hf://me/lake", "--model", str(chosen))
+    said(capsys, "pull", "hf://me/lake")
+    pulled = here / "tasks" / "lake"
+    facts = json.loads((pulled / "run.json").read_text())
+    assert facts["best_update"] == chosen
+    assert facts.get("best") == (0.25 if evaluated else None)
+    assert facts["finished"]
+    for _ in ("as it was pushed", "as a test draws it anew"):
+        page = (pulled / "report.html").read_text()
+        assert (f"<td>update {chosen}: 0.25 ± 0 over 2 episodes</td>" in page) == evaluated
+        assert ("<dt>best model</dt><dd>0.25</dd>" in page) == evaluated
+        assert "<dt>best model</dt><dd>0.75</dd>" not in page
+        assert main(["test", "lake", "--episodes", "2"]) == 0
+    assert json.loads((run / "run.json").read_text())["best_update"] == best, "what is here stays as it is"
+
+
 # ------------------------------------------------------------------------------------------------ what goes wrong
 
 
