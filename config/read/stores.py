@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from config.read.task_files import MOST_NAME
 from config.tell.language import tr
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -40,6 +41,8 @@ def url(text: str) -> str:
     names = place.strip("/").split("/")
     if any(name in ("", ".", "..") for name in names):
         raise ValueError(tr("a URL without empty folders, . and .."))
+    if any(len(name.encode(errors="replace")) > MOST_NAME for name in names):
+        raise ValueError(tr("a URL with names of at most {most} bytes", most=MOST_NAME))
     return f"{scheme}://{place}"
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from config.read.opening import entries_below, read_regular, regular
 from config.read.paths import as_written
-from config.read.task_files import REPORT, RUN, STORY_OF_A_RUN
+from config.read.task_files import MOST_NAME, REPORT, RUN, STORY_OF_A_RUN, file_and_folder
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import facts_as_bytes, read_facts
@@ -40,7 +41,8 @@ _KNOWN = re.compile(rf"(\w[\w.-]*/)?({_OF_A_RUN})|{_OF_A_GROUP}|{re.escape(CARD)
 
 def is_known(path: str) -> bool:
     """Returns True for a path of a repository that a run, or a group, may have."""
-    return _KNOWN.fullmatch(path) is not None and ".." not in path
+    known = _KNOWN.fullmatch(path) is not None and ".." not in path
+    return known and all(len(name.encode()) <= MOST_NAME for name in path.split("/"))
 
 
 def chosen(run: Path, model: str | int) -> Saved:
@@ -114,12 +116,18 @@ def wanted(listing: Mapping[str, int], where: object) -> list[str]:
             count=len(paths),
             most=MOST_FILES,
         )
+    if path := file_and_folder(paths):
+        raise JoystickError("{where}: {path} is a file and a folder at once", where=where, path=path)
     return paths
 
 
 def verify(folder: Path, where: object) -> None:
     """Raises JoystickError unless the files of a folder are those of its checksums."""
-    expected = dict(_lines(read_regular(folder / CHECKSUMS, MOST_CHECKSUMS), where))
+    try:
+        expected = dict(_lines(read_regular(folder / CHECKSUMS, MOST_CHECKSUMS)))
+    except (OSError, ValueError) as error:
+        fault = error if isinstance(error, ValueError) else reason_of(error)
+        raise JoystickError("{where}: {name} is damaged: {fault}", where=where, name=CHECKSUMS, fault=fault) from None
     there = {Path(entry.path).relative_to(folder).as_posix() for entry in entries_below(folder)} - {CARD, CHECKSUMS}
     for path in sorted(there | expected.keys()):
         if path not in expected:
@@ -133,11 +141,11 @@ def verify(folder: Path, where: object) -> None:
         raise JoystickError("{where}: {fault}; nothing was kept", where=where, fault=fault)
 
 
-def _lines(text: bytes, where: object) -> Iterable[tuple[str, str]]:
-    for line in text.decode(errors="replace").splitlines():
+def _lines(text: bytes) -> Iterable[tuple[str, str]]:
+    for number, line in enumerate(text.decode(errors="replace").splitlines(), start=1):
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if match is None or not is_known(match[2]):
-            raise JoystickError("{where}: {name} is damaged", where=where, name=CHECKSUMS)
+            raise ValueError(tr("line {number} is not the checksum of a file of a run", number=number))
         yield match[2], match[1]
 
 

@@ -9,17 +9,18 @@ import fnmatch
 import hashlib
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from config.program import PROGRAM
 from config.read.opening import regular
 from config.read.paths import as_written, fixed, spell
 from config.read.stores import StoreError, of_run
-from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN, TaskFiles
+from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN
 from config.system.folders import user_cache
 from config.tell.language import tr
 from config.tell.names import did_you_mean
@@ -30,7 +31,7 @@ from framework.screen.stages import stage
 from framework.storage import claim
 from framework.storage.copy_record import Record, Stamp, files_of, pending, set_destination
 from framework.storage.errors import MissingObject, StorageError
-from framework.storage.index import KEY, Index, Parts, checkpoint_of
+from framework.storage.index import ALWAYS, KEY, Index, Parts, checkpoint_of
 from framework.storage.store import Store, patiently
 
 CACHE_VARIABLE = "JOYSTICK_CACHE"
@@ -320,6 +321,19 @@ def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
     """Brings the wanted files of a run, and deletes those here that it has no more. A writer may delete an object right
     after the index was read: then the index is read again."""
     ensure_folder(folder)
+    try:
+        index = _brought(store, folder, index, wanted)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what is in it was there before
+            folder.rmdir()
+        raise
+    with contextlib.suppress(OSError):
+        os.utime(folder, (index.written, index.written))
+    _mark_running(folder, index)
+
+
+def _brought(store: Store, folder: Path, index: Index, wanted: Wanted) -> Index:
+    """Brings the wanted files, and returns the index that lists them."""
     for attempt in range(ATTEMPTS):
         try:
             _bring_all(store, folder, index, wanted)
@@ -329,9 +343,7 @@ def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
                 raise StorageError("{url} is incomplete: {error}", url=store.url, error=error, lasting=True) from None
             time.sleep(0.2 * 2**attempt)
             index = _index(store) or index
-    with contextlib.suppress(OSError):
-        os.utime(folder, (index.written, index.written))
-    _mark_running(folder, index)
+    return index
 
 
 def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
@@ -350,38 +362,35 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
             stamps[path] = here[path]
         else:
             missing.append((path, parts))
-    for path in here.keys() - index.files.keys() - kept_here:
-        (folder / path).unlink(missing_ok=True)
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        for (path, _), stamp in zip(
-            missing, threads.map(lambda file: _file(store, folder, *file), missing), strict=True
-        ):
-            stamps[path] = stamp
-    for name in ("results", "logs", "models") if not any(group in index.files for group in GROUPS) else ():
-        (folder / name).mkdir(exist_ok=True)  # a run has them from its first moment
-    _drop_empty(TaskFiles(folder).models)
+    with (
+        tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=folder) as place,
+        ThreadPoolExecutor(AT_ONCE) as threads,
+    ):
+        # the folder changes once everything is here: what cannot be brought leaves it as it was
+        list(threads.map(lambda file: _file(store, Path(place, file[0]), file[1]), missing))
+        for path in here.keys() - index.files.keys() - kept_here:
+            (folder / path).unlink(missing_ok=True)
+            _drop_empty(folder, path)
+        for path, _ in missing:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(Path(place, path), folder / path)
+            stamps[path] = Stamp.of((folder / path).stat(follow_symlinks=False))
+    for name in ALWAYS if not any(group in index.files for group in GROUPS) else ():
+        (folder / name).mkdir(exist_ok=True)
     kept = {path: stamp for path, stamp in here.items() if path in index.files and path not in stamps
             and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip
     Record(store.url, index, kept | stamps).write(folder)
     set_destination(folder, store.url)
 
 
-def _file(store: Store, folder: Path, path: str, parts: Parts) -> Stamp:
-    """Brings one file, and returns its stamp. Each object is compared with its checksum before the file gets its
-    name."""
-    place = folder / path
+def _file(store: Store, place: Path, parts: Parts) -> None:
+    """Brings one file. Each object is compared with its checksum."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    partial = place.with_name(f"{place.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(partial, "xb", opener=regular) as file:
-            for part in parts:
-                file.write(_object(store, part.key, part.size, part.sha256))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, place)
-    finally:
-        partial.unlink(missing_ok=True)
-    return Stamp.of(place.stat(follow_symlinks=False))
+    with open(place, "xb", opener=regular) as file:
+        for part in parts:
+            file.write(_object(store, part.key, part.size, part.sha256))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _object(store: Store, key: str, size: int, digest: str) -> bytes:
@@ -396,11 +405,11 @@ def _object(store: Store, key: str, size: int, digest: str) -> bytes:
     return patiently(read, ATTEMPTS, time.sleep)
 
 
-def _drop_empty(folder: Path) -> None:
-    """Deletes the folders of checkpoints that the store has no more."""
-    for path in _folders_here(folder):
-        with contextlib.suppress(OSError):
-            path.rmdir()
+def _drop_empty(folder: Path, path: str) -> None:
+    """Deletes the folders that are empty without a file, such as one of a checkpoint that the store has no more."""
+    with contextlib.suppress(OSError):
+        for name in PurePosixPath(path).parents[:-1]:
+            (folder / name).rmdir()
 
 
 def _mark_running(folder: Path, index: Index) -> None:

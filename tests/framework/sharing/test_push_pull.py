@@ -217,7 +217,9 @@ def test_a_run_that_trains_is_not_uploaded(
         (lambda files: files.update({"models/best/state.safetensors": b"other"}), "does not match its checksum"),
         (lambda files: files.pop("run.json"), "run.json is missing"),
         (lambda files: files.update({"params.json": b"{}", "results/more.csv": b"x"}), "checksum"),
-        (lambda files: files.update({"checksums.sha256": b"no lines of it"}), "checksums.sha256 is damaged"),
+        (lambda files: files.update({"checksums.sha256": b"no lines of it"}), "checksums.sha256 is damaged: line 1 is"),
+        (lambda files: files.update({"checksums.sha256": b"x" * 2**21}), "checksums.sha256 is damaged: is larger than"),
+        (lambda files: files.update({"run.json/config.yaml": b""}), "run.json is a file and a folder at once"),
         (lambda files: files.pop("checksums.sha256"), "was not uploaded by push"),
     ],
 )
@@ -226,7 +228,10 @@ def test_a_repository_that_was_changed_is_not_kept(
 ) -> None:
     said(capsys, "push", "run", "--to", "hf://me/lake")
     change(server.repositories["me/lake"].branches["main"])
-    assert sentence in said(capsys, "pull", "hf://me/lake", status=2)
+    text = said(capsys, "pull", "hf://me/lake", status=2)
+    assert sentence in text
+    assert text.startswith("error: hf://me/lake")
+    assert text.count("\n") == 1
     assert sorted(path.name for path in (here / "tasks").iterdir()) == ["group", "run"]
 
 
@@ -249,7 +254,8 @@ def test_a_pull_deletes_no_folder_of_the_user_and_shows_no_control_characters(
 def test_nothing_but_files_of_runs_is_downloaded() -> None:
     for path in (
         "../x", "a/../config.yaml", "/etc/passwd", "walk.py", "seed_1/walk.py", "models/best/x.pkl",
-        "models/best/../../x", ".git/config", "results/a/b.csv", "..", "a/b/config.yaml", "config.yaml\n",
+        "models/best/../../x", f"models/{'9' * 5000}/manifest.json", f"{'a' * 256}/run.json",
+        ".git/config", "results/a/b.csv", "..", "a/b/config.yaml", "config.yaml\n",
     ):  # fmt: skip
         assert not bundle.is_known(path), path
     for path in ("config.yaml", "seed_1/models/500/state.safetensors", "models/journal/00000.log", "README.md"):

@@ -554,11 +554,98 @@ def test_a_run_that_was_asked_to_stop_waits_less_for_a_store_that_had_not_answer
 
 def test_paths_that_lead_out_of_the_folder_are_refused(folder, url):
     quiet(folder, url).upload(last=True)
-    for path in ("../evil", "/etc/evil", "a/../../evil", ".lock", "a\\b", ""):
+    for path in ("../evil", "/etc/evil", "a/../../evil", ".lock", "a\\b", "", "a//b", "a/", "a\nb", "\x9b2J", "\ud800"):
         value = stored(url).to_json()
         value["files"][path] = [Part("run.json", 2, "0" * 64)]
         with pytest.raises(ValueError, match="is not the path of a file"):
             Index.from_json(value)
+
+
+def replaced(url: str, change: Any) -> None:
+    """Writes another index: a value, the text of one, or what a function makes of the index that is there."""
+    value = change(stored(url).to_json()) if callable(change) else change
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    Store(url).put(KEY, text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
+
+
+def lists(*paths: str) -> Any:
+    return lambda value: {**value, "files": {**value["files"], **{path: value["files"]["run.json"] for path in paths}}}
+
+
+def has_part(*part: Any) -> Any:
+    return lambda value: {**value, "files": {**value["files"], "x": [part]}}
+
+
+HUGE = "9" * 5000
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "a name of 256 bytes": (lists("é" * 128), "is too long"),
+    "a path of 5,000 bytes": (lists("/".join(["a" * 99] * 50)), "is too long"),
+    "an object with a long name": (has_part("k" * 256, 1, "0" * 64), "is too long"),
+    "a file and a folder": (lists("run.json/x"), "'run.json' is a file and a folder at once"),
+    "a folder of each run": (lists("models"), "'models' is a file and a folder at once"),
+    "a checkpoint of 5,000 digits": (lists(f"models/{HUGE}/manifest.json"), "is too long"),
+    "a beat of 5,000 digits": (HUGE.encode(), "it is no JSON that can be read"),
+    "a beat of 4,000 digits": (lambda value: {**value, "beat": int(HUGE[:4000])}, "is not a number from 0"),
+    "a beat that is a text": (lambda value: {**value, "beat": HUGE}, "is not a number from 0"),
+    "an object of 400 digits": (has_part("k", 10**400, "0" * 64), "is not the size and the checksum"),
+    "a checksum that is a list": (has_part("k", 1, ["0"] * 64), "it is not the list of the files of a run"),
+    "an owner of 5,000 characters": (lambda value: {**value, "owner": {**value["owner"], "process": HUGE}}, "255 char"),
+    "a format with a line break": (lambda value: {**value, "format": "2\n"}, r"format '2\\n'"),
+    "nested lists": (b"[" * 10**5, "it is no JSON that can be read"),
+    "no files": (lambda value: {**value, "files": None}, "it is not the list of the files of a run"),
+    "a list": ([], "it is not the list of the files of a run"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("read", ["cached", "working_copy", "find", "listed"])
+def test_what_is_wrong_with_an_index_is_one_line_and_leaves_nothing(read, name, folder, url, tmp_path):
+    change, sentence = HOSTILE[name]
+    quiet(folder, url).upload(last=True)
+    replaced(url, change)
+    readers: dict[str, Any] = {
+        "cached": lambda: copies.cached(url, copies.model("latest", with_journal=True)),
+        "working_copy": lambda: copies.working_copy(url, tmp_path / "tasks", take_over=False),
+        "find": lambda: copies.find(url),
+        "listed": lambda: copies.listed(url),
+    }
+    with pytest.raises(StorageError, match=sentence) as fault:
+        readers[read]()
+    assert str(fault.value).startswith(f"{url}/{KEY} is damaged: ")
+    assert "\n" not in str(fault.value)
+    assert len(str(fault.value)) < 300
+    assert not [*(tmp_path / "cache").rglob("*"), *tmp_path.glob("tasks/*")]
+
+
+def test_an_owner_is_shown_in_one_line(folder, url):
+    owner = Owner("0" * 8, "a\nb\x1b[2J", f"{'9' * 200} 1", "today", index._space())
+    assert str(owner) == f"a\\nb\\x1b[2J, process {'9' * 200}, since today"
+    assert owner._replace(host=Owner.here().host).is_dead(), "no process has such a number"
+
+
+def test_what_cannot_be_brought_as_a_whole_leaves_the_copy_as_it_was(folder, url, tmp_path):
+    quiet(folder, url).upload(last=True)
+    there, other = copies.cached(url, copies.everything), written(tmp_path / "other", FILES)
+    quiet(other, "memory://bucket/other").upload(last=True)
+    for path, place in ((folder, url), (other, "memory://bucket/other")):
+        written(path, {"config.yaml": b"new", "run.json": b"[]"})
+        quiet(path, place).upload(last=True)
+        Store(place).put(stored(place).files["run.json"][0].key, b"{}")
+        with pytest.raises(StorageError, match="does not match its checksum"):
+            copies.cached(place, copies.everything)
+    assert content(there) == FILES
+    assert sorted(path.name for path in there.iterdir() if path.name.endswith(".tmp")) == []
+    assert not copies.place_of("memory://bucket/other").exists()
+
+
+def test_a_folder_that_has_become_a_file_is_one(folder, url, tmp_path):
+    written(folder, {"a/b/c": b"1"})
+    quiet(folder, url).upload(last=True)
+    brought(url)
+    shutil.rmtree(folder / "a")
+    written(folder, {"a": b"2"})
+    quiet(folder, url).upload(last=True)
+    assert brought(url) == {**FILES, "a": b"2"}
 
 
 def test_an_index_that_is_cut_off_is_refused(folder, url):
@@ -592,14 +679,13 @@ def test_a_store_that_is_opened_again_costs_nothing_for_good():
 
 def test_a_file_that_no_index_can_list_is_left_out_and_named_once(folder, url):
     said: list[tuple[str, bool]] = []
-    written(folder, {"a\\b.txt": b"backslash"})
+    written(folder, {"a\\b.txt": b"backslash", "é" * 120: b"no room for the name of its object"})
     copy = Mirror(folder, url, False, lambda text, is_warning: said.append((text, is_warning)))
     copy.upload()
     copy.upload(last=True)
     assert brought(url) == FILES
-    ((text, is_warning),) = said
-    assert "b.txt' is not copied" in text
-    assert is_warning
+    assert sorted(text.partition(" is not copied")[0] for text, _ in said) == [r"'a\\b.txt'", f"'{'é' * 120}'"]
+    assert all(is_warning for _, is_warning in said)
     assert not pending(folder, copy.record)
 
 
