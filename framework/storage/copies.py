@@ -9,6 +9,7 @@ import fnmatch
 import hashlib
 import os
 import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -23,9 +24,11 @@ from config.read.stores import StoreError, of_run
 from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN
 from config.system.folders import user_cache
 from config.tell.language import tr
-from config.tell.names import did_you_mean
+from config.tell.names import did_you_mean, printable
+from config.tell.system_errors import reason_of
 from framework.disk.atomic import discard, ensure_folder, finish_folder
 from framework.disk.task_dir import held_lock, is_locked
+from framework.errors import of_machine
 from framework.screen.formatting import byte_size
 from framework.screen.stages import stage
 from framework.storage import claim
@@ -42,6 +45,8 @@ AT_ONCE = 8
 """Number of objects that are read side by side."""
 MOST_LISTED = 20
 """Names in a message."""
+FILES_OF_A_RUN = ("config.yaml", RUN)
+"""Files of which a run has one at least; without both, a folder is none."""
 UNTRAINED = {REPORT, NOTES}
 """Files that change without training: a test draws the report anew, and notes are the user's."""
 Wanted = Callable[[str, Index], bool]
@@ -240,8 +245,14 @@ def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
 # ---------------------------------------------------------------------------------------------- several runs
 
 
+def note(text: str) -> None:
+    """Prints which run is left out, and why."""
+    print(text, file=sys.stderr)
+
+
 def find(word: str) -> list[Path]:
-    """Brings the results of the runs that a URL names, perhaps a group or a pattern, and returns their folders."""
+    """Brings the results of the runs that a URL names, perhaps a group or a pattern, and returns their folders. Notes
+    which runs of a group are left out."""
     parent, _, name = word.rstrip("/").rpartition("/")
     if any(mark in name for mark in "*?["):
         names = [folder for folder in _folders(Store(parent)) if fnmatch.fnmatch(folder, name)]
@@ -250,47 +261,74 @@ def find(word: str) -> list[Path]:
         return [found for each in names for found in find(f"{parent}/{each}")]
     folder = cached(word, results)
     if any((folder / group).is_file() for group in GROUPS):
-        _below(Store(word), folder, results)
+        for text in _below(Store(word), folder, results):
+            note(text)
     return [folder]
 
 
-def listed(url: str, wanted: Wanted = facts) -> Path:
+def listed(url: str, wanted: Wanted = facts, say: Callable[[str], object] = note) -> Path:
     """Brings what a list of the runs in a folder of a store shows, and returns the folder in the cache. What is gone
-    from the store is deleted there. The URL may be that of a single run."""
+    from the store is deleted there. The URL may be that of a single run. say: tells which runs are left out."""
     store, folder = Store(url.rstrip("/")), place_of(url)
+    left_out: list[str] = []
     with stage(tr("reading {url}", url=url)):
         index = _index(store)
         if index is not None:
             _bring(store, folder, index, wanted)
         if index is None or any(name in index.files for name in GROUPS):
-            _below(store, folder, wanted)
+            left_out = _below(store, folder, wanted)
+    for text in left_out:
+        say(text)
     ensure_folder(folder)
     return folder
 
 
-def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
-    """Brings the runs in a folder of a store. levels: of folders below, as a tuning has them: trials/5/seed_1."""
+def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> list[str]:
+    """Brings the runs in a folder of a store. Returns a sentence for each one that cannot be brought: a damaged run
+    must not hide the others, nor be passed over in silence. levels: of folders below, as a tuning has them:
+    trials/5/seed_1."""
     names = _folders(store)
     for path in [path for path in _folders_here(folder) if path.name not in names and _is_copy(path)]:
         discard(path)
 
-    def one(name: str) -> None:
-        inner = store.below(name)
+    def one(name: str) -> list[str]:
+        place, left_out = folder / name, list[str]()
         try:
+            inner = store.below(name)
             index = _index(inner)
         except StorageError as error:
-            if error.lasting:  # one damaged run must not hide the others
-                return
+            if error.lasting:
+                return [_left_out(str(error), place)]
             raise
-        if index is not None:
-            with contextlib.suppress(StorageError):
-                _bring(inner, folder / name, index, wanted)
+        if index is not None and (fault := _fault(inner, place, index, wanted)):
+            left_out.append(_left_out(fault, place))
         if levels > 1 and (index is None or any(group in index.files for group in GROUPS)):
-            _below(inner, folder / name, wanted, levels - 1)
+            left_out += _below(inner, place, wanted, levels - 1)
+        return left_out
 
-    if names:
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            list(threads.map(one, names))
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return [text for left_out in threads.map(one, names) for text in left_out]
+
+
+def _fault(store: Store, folder: Path, index: Index, wanted: Wanted) -> str:
+    """Brings a run of several. Returns why it cannot be listed; empty if it can."""
+    try:
+        _bring(store, folder, index, wanted)
+    except StorageError as error:
+        return str(error)
+    except OSError as error:
+        if of_machine(error):
+            raise
+        return tr("{url} cannot be brought here: {reason}", url=store.url, reason=reason_of(error))
+    if index.files.keys() & {*FILES_OF_A_RUN, *GROUPS}:
+        return ""
+    return tr("{url} has neither {config} nor {run}", url=store.url, config=FILES_OF_A_RUN[0], run=RUN)
+
+
+def _left_out(fault: str, folder: Path) -> str:
+    """Returns what becomes of a run in a list, and why. Names in a store may be of any length and characters."""
+    is_shown, fault = any(os.path.isfile(folder / name) for name in FILES_OF_A_RUN), printable(fault)
+    return tr("shown as it was before: {fault}", fault=fault) if is_shown else tr("left out: {fault}", fault=fault)
 
 
 def _folders(store: Store) -> list[str]:

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -617,6 +618,71 @@ def test_what_is_wrong_with_an_index_is_one_line_and_leaves_nothing(read, name, 
     assert not [*(tmp_path / "cache").rglob("*"), *tmp_path.glob("tasks/*")]
 
 
+def test_a_list_says_which_runs_are_left_out_and_why(folder, url, tmp_path, capsys):
+    for name in ("run", "damaged", "hostile", "seen"):
+        quiet(folder, f"memory://bucket/{name}").upload(last=True)
+    copies.cached("memory://bucket/seen", copies.facts)
+    replaced("memory://bucket/seen", lists("models"))
+    replaced("memory://bucket/hostile", lists("a" * 256))
+    Store("memory://bucket/damaged").put(stored("memory://bucket/damaged").files["run.json"][0].key, b"[]")
+    quiet(written(tmp_path / "bare", {"results/train.csv": b"a"}), "memory://bucket/bare").upload(last=True)
+    Store("memory://bucket").put(f"a::b\x9b/{KEY}", b"")
+    there = copies.listed("memory://bucket")
+    assert sorted(path.name for path in there.iterdir() if content(path)) == ["run", "seen"]
+    printed = capsys.readouterr()
+    assert not printed.out
+    lines = printed.err.splitlines()
+    assert [line.partition("bucket/")[2] for line in lines] == [
+        r"a::b\x9b' is not a plain URL, such as s3://bucket/prefix, without ::, ? and #",
+        "bare has neither config.yaml nor run.json",
+        f"damaged/{stored('memory://bucket/damaged').files['run.json'][0].key} does not match its checksum",
+        f"hostile/{KEY} is damaged: '{'a' * 79}... is too long: "
+        "a path has up to 1024 bytes, and each name in it up to 255",
+        f"seen/{KEY} is damaged: 'models' is a file and a folder at once",
+    ]
+    assert [line.partition(": ")[0] for line in lines] == [*["left out"] * 4, "shown as it was before"]
+
+
+def test_a_run_that_clashes_with_what_is_here_hides_no_other_one(folder, url, tmp_path, capsys):
+    """A group may list a file where one of its runs lies."""
+    group = written(tmp_path / "group", {"group.json": b"{}", "a.csv": b"a file"})
+    quiet(group, "memory://bucket/group").upload(last=True)
+    quiet(folder, "memory://bucket/group/a.csv").upload(last=True)
+    quiet(folder, "memory://bucket/group/b").upload(last=True)
+    quiet(folder, url).upload(last=True)
+    there = copies.listed("memory://bucket")
+    assert content(there / "run").keys() == content(there / "group" / "b").keys() == {"config.yaml", "run.json"}
+    assert capsys.readouterr().err == "left out: memory://bucket/group/a.csv cannot be brought here: File exists\n"
+
+
+def test_a_page_of_a_store_says_once_what_is_left_out(folder, url, monkeypatch, capsys):
+    from framework.commands import watch
+
+    class Enough(Exception):
+        """The page was brought up to date often enough."""
+
+    looks: list[float] = []
+    begun: list[Any] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) > 2:
+            raise Enough
+
+    def thread(target: Any, **_: Any) -> Any:
+        begun.append(target)
+        return SimpleNamespace(start=lambda: None)
+
+    monkeypatch.setattr(watch, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(watch, "threading", SimpleNamespace(Thread=thread))
+    quiet(folder, url).upload(last=True)
+    replaced(url, [])
+    watch._root("memory://bucket", Path("tasks"))
+    with pytest.raises(Enough):
+        begun[0]()
+    assert capsys.readouterr().err.count("left out: memory://bucket/run/joystick.json is damaged") == 1
+
+
 def test_an_owner_is_shown_in_one_line(folder, url):
     owner = Owner("0" * 8, "a\nb\x1b[2J", f"{'9' * 200} 1", "today", index._space())
     assert str(owner) == f"a\\nb\\x1b[2J, process {'9' * 200}, since today"
@@ -661,13 +727,14 @@ def test_an_index_that_is_cut_off_is_refused(folder, url):
     [("written", float("nan")), ("written", 1e300), ("written", -1.0), ("every", float("inf")), ("every", 1e9),
      ("beat", float("inf"))],
 )  # fmt: skip
-def test_a_number_out_of_range_is_damage_and_hides_no_other_run(key, value, folder, url):
+def test_a_number_out_of_range_is_damage_and_hides_no_other_run(key, value, folder, url, capsys):
     quiet(folder, url).upload(last=True)
     text = json.dumps({**stored(url).to_json(), key: value}).encode()
     Store("memory://bucket/bad").put(KEY, text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
     with pytest.raises(StorageError, match="is damaged"):
         copies.cached("memory://bucket/bad", copies.facts)
     assert [path.name for path in copies.listed("memory://bucket").iterdir()] == ["run"]
+    assert "left out: memory://bucket/bad/joystick.json is damaged" in capsys.readouterr().err
 
 
 def test_a_store_that_is_opened_again_costs_nothing_for_good():

@@ -134,6 +134,33 @@ def test_a_url_is_a_run_for_every_command(tmp_path, monkeypatch, capsys):
     assert "there is no run" in capsys.readouterr().err
 
 
+def test_a_comparison_says_which_runs_of_a_store_it_lacks(tmp_path, capsys):
+    finished(run(f"file://{tmp_path}/bucket/p/NAME", max_total_step=40))
+    for name in ("group/seed_1", "group/seed_2"):
+        mirror.Mirror(tmp_path / "tasks/NAME", f"file://{tmp_path}/bucket/p/{name}").upload(last=True)
+    group = tmp_path / "group"
+    group.mkdir()
+    (group / "group.json").write_text("{}")
+    mirror.Mirror(group, f"file://{tmp_path}/bucket/p/group").upload(last=True)
+    (tmp_path / "bucket/p/group/seed_2/joystick.json").write_text("cut off")
+    capsys.readouterr()
+    assert main(["compare", f"file://{tmp_path}/bucket/p/group", "NAME"]) == 0
+    assert capsys.readouterr().err == (
+        f"left out: file://{tmp_path}/bucket/p/group/seed_2/joystick.json is damaged: "
+        "it does not match its own checksum\n"
+    )
+    (tmp_path / "bare").mkdir()
+    mirror.Mirror(tmp_path / "bare", f"file://{tmp_path}/bucket/p/bare").upload(last=True)
+    assert main(["compare", f"file://{tmp_path}/bucket/p/bare", "NAME"]) == 2
+    assert "bucket/p/bare' is neither a run nor a group of runs" in capsys.readouterr().err
+    assert main(["runs", f"file://{tmp_path}/bucket/p", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert sorted(listed["name"] for listed in json.loads(printed.out)) == ["NAME", "group/seed_1"]
+    assert [line.partition("bucket/p/")[2].partition(" ")[0] for line in printed.err.splitlines()] == [
+        "bare", "group/seed_2/joystick.json"
+    ]  # fmt: skip
+
+
 def test_sync_copies_a_run_that_is_here(tmp_path, capsys):
     finished(run("tasks/here"))
     assert main(["sync", "here"]) == 2
