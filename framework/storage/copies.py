@@ -20,7 +20,7 @@ from typing import IO
 from config.program import PROGRAM
 from config.read.opening import regular
 from config.read.paths import as_written, fixed, spell
-from config.read.stores import StoreError, of_run
+from config.read.stores import PATTERN, StoreError, of_run
 from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN
 from config.system.folders import user_cache
 from config.tell.language import tr
@@ -254,7 +254,7 @@ def find(word: str) -> list[Path]:
     """Brings the results of the runs that a URL names, perhaps a group or a pattern, and returns their folders. Notes
     which runs of a group are left out."""
     parent, _, name = word.rstrip("/").rpartition("/")
-    if any(mark in name for mark in "*?["):
+    if any(mark in name for mark in PATTERN):
         names = [folder for folder in _folders(Store(parent)) if fnmatch.fnmatch(folder, name)]
         if not names:
             raise StorageError("{url} has no run like {name!r}", url=parent, name=name, lasting=True)
