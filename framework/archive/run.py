@@ -190,6 +190,13 @@ class RecordedRun:
         column, value = ("best", 1) if facts is None else ("update", facts.get("update"))
         return next((row for row in reversed(self.evaluations) if row.get(column) == value), None)
 
+    def facts_with_best(self, update: int) -> dict[str, Any]:
+        """Returns the content of run.json with the best model, which has this number; without its score if it was not
+        evaluated."""
+        facts = {**read_facts(self.task.run), "best_update": update}
+        facts.pop("best", None)
+        return facts | ({"best": self.best["mean"]} if self.best else {})
+
     @cached_property
     def checkpoints(self) -> list[int]:
         """Numbers of the checkpoints."""

@@ -16,7 +16,7 @@ from config.tell.language import tr
 from config.tell.system_errors import reason_of
 from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import CheckpointStore, Saved
-from framework.disk.task_dir import facts_as_bytes, read_facts
+from framework.disk.task_dir import facts_as_bytes
 from framework.errors import CheckpointError, JoystickError
 from framework.pages import html_report
 
@@ -64,9 +64,7 @@ def files_of(run: RecordedRun, saved: Saved, replay: bool) -> dict[str, Content]
     folder = run.folder
     files: dict[str, Content] = {name: folder / name for name in STORY_OF_A_RUN if (folder / name).is_file()}
     if RUN in files:
-        facts = read_facts(run.task.run) | {"best_update": saved.facts["update"]}
-        facts.pop("best", None)
-        files[RUN] = facts_as_bytes(facts | ({"best": run.best["mean"]} if run.best else {}))
+        files[RUN] = facts_as_bytes(run.facts_with_best(saved.facts["update"]))
     if REPORT in files:
         files[REPORT] = html_report.content(run)
     names = ("manifest.json", "state.safetensors")
