@@ -198,9 +198,9 @@ class _Assembly(SourceStack):
             self.problems.append(tr("--into {url}: a test is written to a folder of this machine", url=into))
             return None
         try:
-            parent, name = stores.of_run(into)
+            parent, name = stores.destination(into)
         except ValueError as error:
-            self.problems.append(tr("--into {url!r}: expected {what}", url=into, what=error))
+            self.problems.append(tr("--into {url!r} is not {what}", url=into, what=error))
             return None
         if self.general("storage") not in (None, parent):
             self.problems.append(tr("--into {url} and general_cfg.storage name two places; leave one out", url=into))

@@ -4,12 +4,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from config.read.task_files import MOST_NAME
 from config.tell.language import tr
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """Beginning of what is meant as a URL, be it well-formed or not. A drive such as C:/ has one letter."""
 URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)")
-MODEL = re.compile(r"(.+)/models/(\d+|best|latest)")
+MODEL = re.compile(r"(.+)/models/(\d{1,18}|best|latest)")
+"""URL, or path, of a model of a run."""
+PATTERN = "*?["
+"""Characters with which a name stands for several runs."""
 WEB = ("http", "https")
 
 
@@ -40,6 +44,8 @@ def url(text: str) -> str:
     names = place.strip("/").split("/")
     if any(name in ("", ".", "..") for name in names):
         raise ValueError(tr("a URL without empty folders, . and .."))
+    if any(len(name.encode(errors="replace")) > MOST_NAME for name in names):
+        raise ValueError(tr("a URL with names of at most {most} bytes", most=MOST_NAME))
     return f"{scheme}://{place}"
 
 
@@ -49,6 +55,20 @@ def of_run(text: str) -> tuple[str, str]:
     parent, _, name = url(text).rpartition("/")
     if parent.endswith((":/", "://")) or not URL.fullmatch(parent):
         raise ValueError(tr("a URL that ends in the name of the run, such as {url}/NAME", url=text.rstrip("/")))
+    return parent, name
+
+
+def destination(text: str) -> tuple[str, str]:
+    """Returns the same of a run that is to be written. Raises ValueError with a sentence for a URL that later commands
+    read as that of a model or of several runs, or whose run no list shows."""
+    parent, name = of_run(text)
+    if MODEL.fullmatch(f"{parent}/{name}"):
+        raise ValueError(tr("the URL of a run, but that of a model; write {url}/NAME", url=f"{parent}/{name}"))
+    if name.startswith(".") or any(mark in name for mark in PATTERN):
+        plain = re.sub(r"[*?\[\]]+", "-", name).strip(".-") or "NAME"
+        why = tr("the URL of a run: its name has no dot at its beginning, and none of {marks}; write {url}",
+                 marks=" ".join(PATTERN), url=f"{parent}/{plain}")  # fmt: skip
+        raise ValueError(why)
     return parent, name
 
 

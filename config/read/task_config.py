@@ -81,7 +81,7 @@ def _recorded(models: Path) -> tuple[Path, dict[str, Any]] | None:
     numbers = [path for path in models.iterdir() if path.name.isdecimal()] if models.is_dir() else []
     for folder in sorted(numbers, key=lambda path: int(path.name), reverse=True):
         path = folder / "manifest.json"
-        facts = _facts(path)
+        facts = facts_of_model(folder)
         if facts is not None:
             config = facts.get("config")
             whole = isinstance(config, dict) and all(isinstance(section, dict) for section in config.values())
@@ -89,10 +89,11 @@ def _recorded(models: Path) -> tuple[Path, dict[str, Any]] | None:
     return None
 
 
-def _facts(path: Path) -> dict[str, Any] | None:
-    """Returns the facts in a manifest; None if it is damaged. Its last line is the SHA-256 of the rest."""
+def facts_of_model(folder: Path) -> dict[str, Any] | None:
+    """Returns the facts in the manifest of a checkpoint; None if it is missing or damaged. Its last line is the SHA-256
+    of the rest."""
     try:
-        text, _, digest = read_regular(path, MOST_BYTES).rstrip(b"\n").rpartition(b"\n")
+        text, _, digest = read_regular(folder / "manifest.json", MOST_BYTES).rstrip(b"\n").rpartition(b"\n")
         if hashlib.sha256(text).hexdigest().encode() != digest:
             return None
         facts = json.loads(text)["facts"]

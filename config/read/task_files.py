@@ -1,5 +1,6 @@
 """Names of the files of a run, of a group of runs, and of a tuning: no other module has them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from config.tell.language import tr
@@ -26,6 +27,20 @@ STORY_OF_A_RUN = (
 """Files that tell what a run was and how it went; its models are not among them."""
 STORY_OF_A_GROUP = ("config.yaml", GROUP, REPORT, "seeds.csv", "runs.csv", "learning_curves.png")
 """Files that tell how a group of runs went, besides those of its runs."""
+
+
+MOST_NAME = 255
+"""Bytes of the name of a file or folder, at most: no file system here has longer ones."""
+
+
+def file_and_folder(paths: Iterable[str], folders: Iterable[str] = ()) -> str:
+    """Returns a path that is a file and the folder of another one at once, which no disk can have; empty if there is
+    none. folders: further paths that are folders."""
+    files, above = set(paths), set(folders)
+    for path in files:
+        while (path := path.rpartition("/")[0]) and path not in above:
+            above.add(path)
+    return min(files & above, default="")
 
 
 class Place:

@@ -33,7 +33,9 @@ def _named(word: str, root: Path) -> list[Path]:
     if is_url(word):
         from framework.storage import copies  # only who names a URL needs it
 
-        return [run for folder in copies.find(word) for run in _runs(folder)]
+        if runs := [run for folder in copies.find(word) for run in _runs(folder)]:
+            return runs
+        raise _none(word)
     try:
         place = next((path for path in (root / word, Path(word)) if path.exists()), None)
     except (OSError, ValueError) as error:
@@ -41,9 +43,7 @@ def _named(word: str, root: Path) -> list[Path]:
     if place is not None:
         if runs := _runs(place):
             return runs
-        raise TaskDirError(
-            "{place!r} is neither a run nor a group of runs: there is no config.yaml of a run", place=str(place)
-        )
+        raise _none(str(place))
     if not glob.has_magic(word):
         raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=_others(word, root))
     places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
@@ -57,6 +57,11 @@ def _named(word: str, root: Path) -> list[Path]:
             folder=Path.cwd(),
         )
     return runs
+
+
+def _none(place: str) -> TaskDirError:
+    """Returns the error of a folder in which there is no run."""
+    return TaskDirError("{place!r} is neither a run nor a group of runs: there is no config.yaml of a run", place=place)
 
 
 def tests_of(run: RecordedRun) -> list[RecordedRun]:

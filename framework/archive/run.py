@@ -10,7 +10,7 @@ import numpy as np
 
 from config.model import policies
 from config.read.opening import read_regular, regular, unreadable
-from config.read.task_config import load_task_config
+from config.read.task_config import facts_of_model, load_task_config
 from config.read.task_files import TaskFiles
 from config.read.tasks import group_of
 from config.read.yaml_reader import MAX_BYTES, DocumentError, parse
@@ -41,9 +41,11 @@ Row = dict[str, Any]
 class RecordedRun:
     """A run. Each file is read when it is first asked for, and once; what `newest_...` return is read at each call."""
 
-    def __init__(self, folder: Path, now: Mapping[str, Any] | None = None) -> None:
-        """now: of a run that trains, facts in the place of those in run.json."""
+    def __init__(self, folder: Path, now: Mapping[str, Any] | None = None, model: Path | None = None) -> None:
+        """now: of a run that trains, facts in the place of those in run.json. model: the checkpoint that counts as its
+        best one; None: models/best."""
         self.folder, self.task, self._now = folder, TaskDir(folder), now or {}
+        self._model = model or self.task.models / "best"
 
     # settings ---------------------------------------------------------------------------------------------
 
@@ -180,10 +182,20 @@ class RecordedRun:
         """Rows of test.csv."""
         return _rows(self.task.test)
 
-    @property
+    @cached_property
     def best(self) -> Row | None:
-        """Evaluation of models/best: the last of those that were the best so far."""
-        return next((row for row in reversed(self.evaluations) if row.get("best") == 1), None)
+        """Evaluation of the best model; None if it was not evaluated. Without a model that can be read, the last one
+        that was the best so far."""
+        facts = facts_of_model(self._model)
+        column, value = ("best", 1) if facts is None else ("update", facts.get("update"))
+        return next((row for row in reversed(self.evaluations) if row.get(column) == value), None)
+
+    def facts_with_best(self, update: int) -> dict[str, Any]:
+        """Returns the content of run.json with the best model, which has this number; without its score if it was not
+        evaluated."""
+        facts = {**read_facts(self.task.run), "best_update": update}
+        facts.pop("best", None)
+        return facts | ({"best": self.best["mean"]} if self.best else {})
 
     @cached_property
     def checkpoints(self) -> list[int]:

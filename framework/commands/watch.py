@@ -88,13 +88,20 @@ def _root(folder: str | None, usual: Path) -> Path:
     from framework.errors import JoystickError
     from framework.storage import copies
 
+    said: set[str] = set()
+
+    def say(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            copies.note(text)
+
     def again() -> None:
         while True:
             time.sleep(STORE_SECONDS)
             with contextlib.suppress(JoystickError, OSError):  # the store may answer the next time
-                copies.listed(folder, copies.results)
+                copies.listed(folder, copies.results, say)
 
-    root = copies.listed(folder, copies.results)
+    root = copies.listed(folder, copies.results, say)
     threading.Thread(target=again, name="store", daemon=True).start()
     return root
 

@@ -109,9 +109,13 @@ def checkpoint_numbers(models: Path) -> list[int]:
 
 
 def add_facts(path: Path, facts: Mapping[str, Any]) -> None:
-    """Adds facts to a file of JSON. Bytes of a path that are no UTF-8 are surrogates, which JSON has as escapes."""
-    merged = {**read_facts(path), **facts}
-    write_whole(path, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace"))
+    """Adds facts to a file of JSON."""
+    write_whole(path, facts_as_bytes({**read_facts(path), **facts}))
+
+
+def facts_as_bytes(facts: Mapping[str, Any]) -> bytes:
+    """Returns facts as JSON. Bytes of a path that are no UTF-8 are surrogates, which JSON has as escapes."""
+    return (json.dumps(facts, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
 def read_facts(path: Path) -> dict[str, Any]:

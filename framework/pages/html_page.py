@@ -68,9 +68,15 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
 
 def write(folder: Path, title: str, parts: Iterable[str], style: str = "", script: str = "") -> Path:
     """Writes the page of a run, a group or a tuning into its folder. Returns its path. parts: those below its title."""
-    path, body = folder / REPORT, "\n".join([f"<h1>{text(title)}</h1>", *parts])
-    write_whole(path, page(title, body, style, script).encode(errors="replace"))
+    path = folder / REPORT
+    write_whole(path, whole(title, parts, style, script))
     return path
+
+
+def whole(title: str, parts: Iterable[str], style: str = "", script: str = "") -> bytes:
+    """Returns the page of a run, a group or a tuning as the content of a file. parts: those below its title."""
+    body = "\n".join([f"<h1>{text(title)}</h1>", *parts])
+    return page(title, body, style, script).encode(errors="replace")
 
 
 def text(value: Any) -> str:

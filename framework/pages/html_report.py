@@ -15,6 +15,7 @@ from framework.archive import sentences
 from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
+from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances, RunFacts
 from framework.pages import html_page as html
 from framework.pages.html_training import film, training
@@ -29,24 +30,30 @@ NOT_SETTINGS = ("seed", "mode", "load_checkpoint", "load_path", "load_model_step
 def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
     """Writes the page of a task directory. Returns its path. now: of a run that trains, facts in the place of those in
     run.json."""
-    run, drawn = RecordedRun(task, now), time.strftime("%Y-%m-%d %H:%M:%S %z") if now else ""
+    path = task / REPORT
+    write_whole(path, content(RecordedRun(task, now), time.strftime("%Y-%m-%d %H:%M:%S %z") if now else ""))
+    return path
+
+
+def content(run: RecordedRun, drawn: str = "") -> bytes:
+    """Returns the page of a run or a test as the content of a file. drawn: time of day, of a run that trains."""
     config = _settings(run)
     tested = config.get("general_cfg", {}).get("mode") == "test"
-    name = _title(config) or task.name
+    name = _title(config) or run.folder.name
     title = tr("Test of {name}", name=name) if tested else name
     started = f"  ·  {run.facts.started}" if run.facts.started else ""
-    head = [html.paragraph(f"{task.name}{started}", "quiet"), _group(run)]
+    head = [html.paragraph(f"{run.folder.name}{started}", "quiet"), _group(run)]
     warnings, machine = html.section(tr("Warnings"), _warnings(run)), html.pairs(system(run.facts))
     if tested:
         outcome, *results = _test(run)
         details = [warnings, html.section(tr("Settings"), settings(config)), html.section(tr("System"), machine)]
-        return html.write(task, title, [*head, outcome, html.contents([*results, *details])])
+        return html.whole(title, [*head, outcome, html.contents([*results, *details])])
     parts = training(run, drawn)
     sections = [
         *parts.results, warnings, parts.charts.section(), html.section(tr("Settings"), settings(config)),
         html.section(tr("System"), machine + parts.charts.system()), *parts.details,
     ]  # fmt: skip
-    return html.write(task, title, [*head, parts.outcome, html.contents(sections), parts.charts.data()])
+    return html.whole(title, [*head, parts.outcome, html.contents(sections), parts.charts.data()])
 
 
 def _settings(run: RecordedRun) -> dict[str, dict[str, Any]]:

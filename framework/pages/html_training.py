@@ -93,7 +93,7 @@ def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
     steps = _real(step)
     return [
         (tr("score"), spread(score) if score else None),
-        (tr("best evaluation"), best["mean"] if best else None),
+        (tr("best model"), best["mean"] if best else None),
         (tr("random policy"), facts.random_return),
         (tr("expected"), facts.expected_return),
         (tr("data"), facts.data_return),

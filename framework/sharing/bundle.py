@@ -11,11 +11,17 @@ from pathlib import Path
 
 from config.read.opening import entries_below, read_regular, regular
 from config.read.paths import as_written
-from config.read.task_files import STORY_OF_A_RUN
+from config.read.task_files import MOST_NAME, REPORT, RUN, STORY_OF_A_RUN, file_and_folder
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
+from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import CheckpointStore, Saved
+from framework.disk.task_dir import facts_as_bytes
 from framework.errors import CheckpointError, JoystickError
+from framework.pages import html_report
 
+Content = Path | bytes
+"""A file of this machine, or what one in a repository has in it."""
 CHECKSUMS = "checksums.sha256"
 CARD = "README.md"
 MOST_FILES = 2000
@@ -35,7 +41,8 @@ _KNOWN = re.compile(rf"(\w[\w.-]*/)?({_OF_A_RUN})|{_OF_A_GROUP}|{re.escape(CARD)
 
 def is_known(path: str) -> bool:
     """Returns True for a path of a repository that a run, or a group, may have."""
-    return _KNOWN.fullmatch(path) is not None and ".." not in path
+    known = _KNOWN.fullmatch(path) is not None and ".." not in path
+    return known and all(len(name.encode()) <= MOST_NAME for name in path.split("/"))
 
 
 def chosen(run: Path, model: str | int) -> Saved:
@@ -50,35 +57,48 @@ def chosen(run: Path, model: str | int) -> Saved:
     return store.read(model, with_journal=False)
 
 
-def files_of(run: Path, saved: Saved, replay: bool) -> dict[str, Path]:
-    """Returns what goes to a repository of a run: path there -> file. replay: True to upload the replay buffer, however
-    large it is."""
-    files = {name: run / name for name in STORY_OF_A_RUN if (run / name).is_file()}
+def files_of(run: RecordedRun, saved: Saved, replay: bool) -> dict[str, Content]:
+    """Returns what goes to a repository of a run: path there -> file. The run is one of which this model is the best:
+    run.json and the report, which may have been written for another one, say so. replay: True to upload the replay
+    buffer, however large it is."""
+    folder = run.folder
+    files: dict[str, Content] = {name: folder / name for name in STORY_OF_A_RUN if (folder / name).is_file()}
+    if RUN in files:
+        files[RUN] = facts_as_bytes(run.facts_with_best(saved.facts["update"]))
+    if REPORT in files:
+        files[REPORT] = html_report.content(run)
     names = ("manifest.json", "state.safetensors")
     files |= {f"models/best/{name}": saved.path / name for name in names}
     number = str(saved.facts["update"])
-    if (run / "models" / number).is_dir():
-        files |= {f"models/{number}/{name}": run / "models" / number / name for name in names}
-        journal = sorted((run / "models" / "journal").glob("*.log"))
+    if (folder / "models" / number).is_dir():
+        files |= {f"models/{number}/{name}": folder / "models" / number / name for name in names}
+        journal = sorted((folder / "models" / "journal").glob("*.log"))
         if replay or sum(path.stat().st_size for path in journal) <= MOST_REPLAY:
             files |= {f"models/journal/{path.name}": path for path in journal}
     return files
 
 
-def lacks_replay(run: Path, files: Mapping[str, Path]) -> bool:
+def lacks_replay(run: Path, files: Iterable[str]) -> bool:
     """Returns True if the replay buffer of a run was left out because of its size."""
     return any((run / "models" / "journal").glob("*.log")) and not any("models/journal/" in path for path in files)
 
 
-def sha256_of(path: Path) -> str:
+def sha256_of(content: Content) -> str:
     """Returns the SHA-256 of a file as hexadecimal digits."""
-    with open(path, "rb", opener=regular) as file:
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    with open(content, "rb", opener=regular) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def checksums(files: Mapping[str, Path]) -> bytes:
+def size_of(content: Content) -> int:
+    """Returns the bytes of a file."""
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def checksums(files: Mapping[str, Content]) -> bytes:
     """Returns the file of checksums, in the format of sha256sum."""
-    return "".join(f"{sha256_of(file)}  {path}\n" for path, file in sorted(files.items())).encode()
+    return "".join(f"{sha256_of(files[path])}  {path}\n" for path in sorted(files)).encode()
 
 
 def wanted(listing: Mapping[str, int], where: object) -> list[str]:
@@ -94,12 +114,18 @@ def wanted(listing: Mapping[str, int], where: object) -> list[str]:
             count=len(paths),
             most=MOST_FILES,
         )
+    if path := file_and_folder(paths):
+        raise JoystickError("{where}: {path} is a file and a folder at once", where=where, path=path)
     return paths
 
 
 def verify(folder: Path, where: object) -> None:
     """Raises JoystickError unless the files of a folder are those of its checksums."""
-    expected = dict(_lines(read_regular(folder / CHECKSUMS, MOST_CHECKSUMS), where))
+    try:
+        expected = dict(_lines(read_regular(folder / CHECKSUMS, MOST_CHECKSUMS)))
+    except (OSError, ValueError) as error:
+        fault = error if isinstance(error, ValueError) else reason_of(error)
+        raise JoystickError("{where}: {name} is damaged: {fault}", where=where, name=CHECKSUMS, fault=fault) from None
     there = {Path(entry.path).relative_to(folder).as_posix() for entry in entries_below(folder)} - {CARD, CHECKSUMS}
     for path in sorted(there | expected.keys()):
         if path not in expected:
@@ -113,11 +139,11 @@ def verify(folder: Path, where: object) -> None:
         raise JoystickError("{where}: {fault}; nothing was kept", where=where, fault=fault)
 
 
-def _lines(text: bytes, where: object) -> Iterable[tuple[str, str]]:
-    for line in text.decode(errors="replace").splitlines():
+def _lines(text: bytes) -> Iterable[tuple[str, str]]:
+    for number, line in enumerate(text.decode(errors="replace").splitlines(), start=1):
         match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if match is None or not is_known(match[2]):
-            raise JoystickError("{where}: {name} is damaged", where=where, name=CHECKSUMS)
+            raise ValueError(tr("line {number} is not the checksum of a file of a run", number=number))
         yield match[2], match[1]
 
 

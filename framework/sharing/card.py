@@ -22,6 +22,7 @@ class Shared(NamedTuple):
     """A run, and the model of it that is uploaded."""
 
     run: RecordedRun
+    """The run, as one of which that model is the best."""
     saved: Saved
     prefix: str
     """Folder of the run in the repository, with a slash; empty for a run of its own."""
@@ -72,8 +73,8 @@ def _metadata(shared: Sequence[Shared]) -> dict[str, Any]:
 
 def _score(shared: Shared) -> tuple[float | None, float | None]:
     """Returns mean and standard deviation of the evaluation of the model."""
-    rows = [row for row in shared.run.evaluations if row["update"] == shared.saved.facts["update"]]
-    return (float(rows[-1]["mean"]), float(rows[-1]["std"])) if rows else (None, None)
+    row = shared.run.best
+    return (float(row["mean"]), float(row["std"])) if row else (None, None)
 
 
 def _scores(shared: Sequence[Shared]) -> str:

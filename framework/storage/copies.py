@@ -9,28 +9,32 @@ import fnmatch
 import hashlib
 import os
 import secrets
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from config.program import PROGRAM
 from config.read.opening import regular
 from config.read.paths import as_written, fixed, spell
-from config.read.stores import StoreError, of_run
-from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN, TaskFiles
+from config.read.stores import PATTERN, StoreError, of_run
+from config.read.task_files import GROUPS, LOCK, NOTES, REPORT, RUN
 from config.system.folders import user_cache
 from config.tell.language import tr
-from config.tell.names import did_you_mean
+from config.tell.names import did_you_mean, printable
+from config.tell.system_errors import reason_of
 from framework.disk.atomic import discard, ensure_folder, finish_folder
 from framework.disk.task_dir import held_lock, is_locked
+from framework.errors import of_machine
 from framework.screen.formatting import byte_size
 from framework.screen.stages import stage
 from framework.storage import claim
 from framework.storage.copy_record import Record, Stamp, files_of, pending, set_destination
 from framework.storage.errors import MissingObject, StorageError
-from framework.storage.index import KEY, Index, Parts, checkpoint_of
+from framework.storage.index import ALWAYS, KEY, Index, Parts, checkpoint_of
 from framework.storage.store import Store, patiently
 
 CACHE_VARIABLE = "JOYSTICK_CACHE"
@@ -41,6 +45,8 @@ AT_ONCE = 8
 """Number of objects that are read side by side."""
 MOST_LISTED = 20
 """Names in a message."""
+FILES_OF_A_RUN = ("config.yaml", RUN)
+"""Files of which a run has one at least; without both, a folder is none."""
 UNTRAINED = {REPORT, NOTES}
 """Files that change without training: a test draws the report anew, and notes are the user's."""
 Wanted = Callable[[str, Index], bool]
@@ -239,57 +245,90 @@ def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
 # ---------------------------------------------------------------------------------------------- several runs
 
 
+def note(text: str) -> None:
+    """Prints which run is left out, and why."""
+    print(text, file=sys.stderr)
+
+
 def find(word: str) -> list[Path]:
-    """Brings the results of the runs that a URL names, perhaps a group or a pattern, and returns their folders."""
+    """Brings the results of the runs that a URL names, perhaps a group or a pattern, and returns their folders. Notes
+    which runs of a group are left out."""
     parent, _, name = word.rstrip("/").rpartition("/")
-    if any(mark in name for mark in "*?["):
+    if any(mark in name for mark in PATTERN):
         names = [folder for folder in _folders(Store(parent)) if fnmatch.fnmatch(folder, name)]
         if not names:
             raise StorageError("{url} has no run like {name!r}", url=parent, name=name, lasting=True)
         return [found for each in names for found in find(f"{parent}/{each}")]
     folder = cached(word, results)
     if any((folder / group).is_file() for group in GROUPS):
-        _below(Store(word), folder, results)
+        for text in _below(Store(word), folder, results):
+            note(text)
     return [folder]
 
 
-def listed(url: str, wanted: Wanted = facts) -> Path:
+def listed(url: str, wanted: Wanted = facts, say: Callable[[str], object] = note) -> Path:
     """Brings what a list of the runs in a folder of a store shows, and returns the folder in the cache. What is gone
-    from the store is deleted there. The URL may be that of a single run."""
+    from the store is deleted there. The URL may be that of a single run. say: tells which runs are left out."""
     store, folder = Store(url.rstrip("/")), place_of(url)
+    left_out: list[str] = []
     with stage(tr("reading {url}", url=url)):
         index = _index(store)
         if index is not None:
             _bring(store, folder, index, wanted)
         if index is None or any(name in index.files for name in GROUPS):
-            _below(store, folder, wanted)
+            left_out = _below(store, folder, wanted)
+    for text in left_out:
+        say(text)
     ensure_folder(folder)
     return folder
 
 
-def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
-    """Brings the runs in a folder of a store. levels: of folders below, as a tuning has them: trials/5/seed_1."""
+def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> list[str]:
+    """Brings the runs in a folder of a store. Returns a sentence for each one that cannot be brought: a damaged run
+    must not hide the others, nor be passed over in silence. levels: of folders below, as a tuning has them:
+    trials/5/seed_1."""
     names = _folders(store)
     for path in [path for path in _folders_here(folder) if path.name not in names and _is_copy(path)]:
         discard(path)
 
-    def one(name: str) -> None:
-        inner = store.below(name)
+    def one(name: str) -> list[str]:
+        place, left_out = folder / name, list[str]()
         try:
+            inner = store.below(name)
             index = _index(inner)
         except StorageError as error:
-            if error.lasting:  # one damaged run must not hide the others
-                return
+            if error.lasting:
+                return [_left_out(str(error), place)]
             raise
-        if index is not None:
-            with contextlib.suppress(StorageError):
-                _bring(inner, folder / name, index, wanted)
+        if index is not None and (fault := _fault(inner, place, index, wanted)):
+            left_out.append(_left_out(fault, place))
         if levels > 1 and (index is None or any(group in index.files for group in GROUPS)):
-            _below(inner, folder / name, wanted, levels - 1)
+            left_out += _below(inner, place, wanted, levels - 1)
+        return left_out
 
-    if names:
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            list(threads.map(one, names))
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return [text for left_out in threads.map(one, names) for text in left_out]
+
+
+def _fault(store: Store, folder: Path, index: Index, wanted: Wanted) -> str:
+    """Brings a run of several. Returns why it cannot be listed; empty if it can."""
+    try:
+        _bring(store, folder, index, wanted)
+    except StorageError as error:
+        return str(error)
+    except OSError as error:
+        if of_machine(error):
+            raise
+        return tr("{url} cannot be brought here: {reason}", url=store.url, reason=reason_of(error))
+    if index.files.keys() & {*FILES_OF_A_RUN, *GROUPS}:
+        return ""
+    return tr("{url} has neither {config} nor {run}", url=store.url, config=FILES_OF_A_RUN[0], run=RUN)
+
+
+def _left_out(fault: str, folder: Path) -> str:
+    """Returns what becomes of a run in a list, and why. Names in a store may be of any length and characters."""
+    is_shown, fault = any(os.path.isfile(folder / name) for name in FILES_OF_A_RUN), printable(fault)
+    return tr("shown as it was before: {fault}", fault=fault) if is_shown else tr("left out: {fault}", fault=fault)
 
 
 def _folders(store: Store) -> list[str]:
@@ -320,6 +359,19 @@ def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
     """Brings the wanted files of a run, and deletes those here that it has no more. A writer may delete an object right
     after the index was read: then the index is read again."""
     ensure_folder(folder)
+    try:
+        index = _brought(store, folder, index, wanted)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what is in it was there before
+            folder.rmdir()
+        raise
+    with contextlib.suppress(OSError):
+        os.utime(folder, (index.written, index.written))
+    _mark_running(folder, index)
+
+
+def _brought(store: Store, folder: Path, index: Index, wanted: Wanted) -> Index:
+    """Brings the wanted files, and returns the index that lists them."""
     for attempt in range(ATTEMPTS):
         try:
             _bring_all(store, folder, index, wanted)
@@ -329,9 +381,7 @@ def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
                 raise StorageError("{url} is incomplete: {error}", url=store.url, error=error, lasting=True) from None
             time.sleep(0.2 * 2**attempt)
             index = _index(store) or index
-    with contextlib.suppress(OSError):
-        os.utime(folder, (index.written, index.written))
-    _mark_running(folder, index)
+    return index
 
 
 def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
@@ -350,38 +400,35 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
             stamps[path] = here[path]
         else:
             missing.append((path, parts))
-    for path in here.keys() - index.files.keys() - kept_here:
-        (folder / path).unlink(missing_ok=True)
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        for (path, _), stamp in zip(
-            missing, threads.map(lambda file: _file(store, folder, *file), missing), strict=True
-        ):
-            stamps[path] = stamp
-    for name in ("results", "logs", "models") if not any(group in index.files for group in GROUPS) else ():
-        (folder / name).mkdir(exist_ok=True)  # a run has them from its first moment
-    _drop_empty(TaskFiles(folder).models)
+    with (
+        tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=folder) as place,
+        ThreadPoolExecutor(AT_ONCE) as threads,
+    ):
+        # the folder changes once everything is here: what cannot be brought leaves it as it was
+        list(threads.map(lambda file: _file(store, Path(place, file[0]), file[1]), missing))
+        for path in here.keys() - index.files.keys() - kept_here:
+            (folder / path).unlink(missing_ok=True)
+            _drop_empty(folder, path)
+        for path, _ in missing:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(Path(place, path), folder / path)
+            stamps[path] = Stamp.of((folder / path).stat(follow_symlinks=False))
+    for name in ALWAYS if not any(group in index.files for group in GROUPS) else ():
+        (folder / name).mkdir(exist_ok=True)
     kept = {path: stamp for path, stamp in here.items() if path in index.files and path not in stamps
             and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip
     Record(store.url, index, kept | stamps).write(folder)
     set_destination(folder, store.url)
 
 
-def _file(store: Store, folder: Path, path: str, parts: Parts) -> Stamp:
-    """Brings one file, and returns its stamp. Each object is compared with its checksum before the file gets its
-    name."""
-    place = folder / path
+def _file(store: Store, place: Path, parts: Parts) -> None:
+    """Brings one file. Each object is compared with its checksum."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    partial = place.with_name(f"{place.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(partial, "xb", opener=regular) as file:
-            for part in parts:
-                file.write(_object(store, part.key, part.size, part.sha256))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, place)
-    finally:
-        partial.unlink(missing_ok=True)
-    return Stamp.of(place.stat(follow_symlinks=False))
+    with open(place, "xb", opener=regular) as file:
+        for part in parts:
+            file.write(_object(store, part.key, part.size, part.sha256))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _object(store: Store, key: str, size: int, digest: str) -> bytes:
@@ -396,11 +443,11 @@ def _object(store: Store, key: str, size: int, digest: str) -> bytes:
     return patiently(read, ATTEMPTS, time.sleep)
 
 
-def _drop_empty(folder: Path) -> None:
-    """Deletes the folders of checkpoints that the store has no more."""
-    for path in _folders_here(folder):
-        with contextlib.suppress(OSError):
-            path.rmdir()
+def _drop_empty(folder: Path, path: str) -> None:
+    """Deletes the folders that are empty without a file, such as one of a checkpoint that the store has no more."""
+    with contextlib.suppress(OSError):
+        for name in PurePosixPath(path).parents[:-1]:
+            (folder / name).rmdir()
 
 
 def _mark_running(folder: Path, index: Index) -> None:

@@ -9,14 +9,17 @@ PREFIX/NAME/results/train.k3fq91-7.csv
 import hashlib
 import json
 import os
+import re
 import secrets
 import socket
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from config.read.task_files import MOST_NAME, file_and_folder
 from config.tell.language import tr
+from config.tell.names import printable
 from framework.storage.errors import StorageError
 
 KEY = "joystick.json"
@@ -28,6 +31,19 @@ LONGEST_EVERY = 7 * 86400.0
 """Seconds between two beats, at most: who takes a run over waits for a multiple of them."""
 LATEST = 2.0**33
 """Time of a change, at most; it becomes that of a folder, and file systems have an end of time."""
+MOST_BEATS = 2**53
+MOST_PATH = 1024
+"""Bytes of a path, as S3 takes them: below the folder of the cache, it is one that the system takes."""
+MOST_TEXT = 255
+"""Characters of the name of a run, and of each fact about its owner."""
+MARK = 40
+"""Bytes that the name of a file grows by in a store, while an object is put there."""
+ALWAYS = ("results", "logs", "models")
+"""Folders that a run has from its first moment."""
+MOST_SHOWN = 80
+"""Characters of a value that are shown."""
+_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]")
+"""Characters that no path has here: control characters, bytes that are no UTF-8, and what Windows takes for a slash."""
 Parts = tuple["Part", ...]
 
 
@@ -67,9 +83,9 @@ class Owner(NamedTuple):
     def __str__(self) -> str:
         return tr(
             "{host}, process {process}, since {since}",
-            host=self.host,
-            process=self.process.partition(" ")[0],
-            since=self.since,
+            host=printable(self.host),
+            process=printable(self.process.partition(" ")[0]),
+            since=printable(self.since),
         )
 
 
@@ -85,7 +101,7 @@ def _process(number: int) -> str:
         pass
     try:
         os.kill(number, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return ""
     except OSError:
         pass
@@ -159,12 +175,15 @@ class Index:
     def from_json(cls, value: dict[str, Any]) -> "Index":
         """Inverts to_json. Raises ValueError for anything else: a folder in a store may come from a stranger."""
         if value["format"] != FORMAT:
-            raise ValueError(tr("format {format}; this version reads {known}", format=value["format"], known=FORMAT))
+            shown = _shown(value["format"])
+            raise ValueError(tr("format {format}; this version reads {known}", format=shown, known=FORMAT))
         files = {_safe(path): tuple(_part(part) for part in parts) for path, parts in value["files"].items()}
-        owner = Owner(**{name: str(({"space": ""} | value["owner"])[name]) for name in Owner._fields})
-        beat, every = int(value["beat"]), _number(value["every"], LONGEST_EVERY)
-        written = _number(value["written"], LATEST)
-        return cls(str(value["run"]), owner, beat, every, bool(value["closed"]), written, files)
+        if path := file_and_folder(files, ALWAYS):
+            raise ValueError(tr("{path} is a file and a folder at once", path=_shown(path)))
+        owner = Owner(**{name: _text(({"space": ""} | value["owner"])[name]) for name in Owner._fields})
+        beat, every = int(_number(value["beat"], MOST_BEATS)), float(_number(value["every"], LONGEST_EVERY))
+        written = float(_number(value["written"], LATEST))
+        return cls(_text(value["run"]), owner, beat, every, bool(value["closed"]), written, files)
 
     @classmethod
     def from_bytes(cls, data: bytes, url: str) -> "Index":
@@ -173,10 +192,18 @@ class Index:
         try:
             if len(data) > MOST_BYTES or hashlib.sha256(text).hexdigest().encode() != digest:
                 raise ValueError(tr("it does not match its own checksum"))
-            return cls.from_json(json.loads(text))
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            why = tr("{url}/{key} is damaged: {error}", url=url, key=KEY, error=error)
-            raise StorageError(why, lasting=True) from None
+            return cls.from_json(_parsed(text))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            why = error if isinstance(error, ValueError) else tr("it is not the list of the files of a run")
+            raise StorageError("{url}/{key} is damaged: {error}", url=url, key=KEY, error=why, lasting=True) from None
+
+
+def _parsed(text: bytes) -> Any:
+    """Returns the value of JSON. Raises ValueError without one, and for numbers of thousands of digits."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(tr("it is no JSON that can be read")) from None
 
 
 def checkpoint_of(path: str) -> str:
@@ -186,32 +213,47 @@ def checkpoint_of(path: str) -> str:
 
 
 def is_listable(path: str) -> bool:
-    """Returns True for the path of a file that an index can list."""
+    """Returns True for the path of a file that an index can list, and whose objects have names that it can list."""
     try:
-        return _safe(path) == path
+        return len(_safe(path).rpartition("/")[2].encode()) <= MOST_NAME - MARK
     except ValueError:
         return False
 
 
 def _safe(path: str) -> str:
-    """Returns a path that stays within a folder. Raises ValueError for another one, and for one that is no text."""
-    pure = PurePosixPath(path)
-    path.encode()
-    hidden = any(name.startswith(".") for name in pure.parts)
-    if not path or str(pure) != path or pure.is_absolute() or hidden or "\\" in path or "\0" in path:
-        raise ValueError(tr("{path!r} is not the path of a file", path=path))
+    """Returns a path that stays within a folder, and that a disk can have. Raises ValueError for another one."""
+    names = path.split("/")
+    if _ODD.search(path) or not all(name and not name.startswith(".") for name in names):
+        raise ValueError(tr("{path} is not the path of a file", path=_shown(path)))
+    if max(len(name.encode()) for name in names) > MOST_NAME or len(path.encode()) > MOST_PATH:
+        limits = {"name": MOST_NAME, "whole": MOST_PATH}
+        raise ValueError(tr("{path} is too long: a path has up to {whole} bytes, and each name in it up to {name}",
+                            path=_shown(path), **limits))  # fmt: skip
     return path
 
 
-def _number(value: Any, most: float) -> float:
+def _text(value: Any) -> str:
+    """Returns a short text. Raises ValueError for anything else."""
+    if not isinstance(value, str) or len(value) > MOST_TEXT:
+        raise ValueError(tr("{value} is not a text of up to {most} characters", value=_shown(value), most=MOST_TEXT))
+    return value
+
+
+def _number(value: Any, most: float) -> int | float:
     """Returns a number from 0 to a limit. Raises ValueError for another one, and for what is not finite."""
-    if not 0 <= float(value) <= most:
-        raise ValueError(tr("{value!r} is not a number from 0 to {most:g}", value=value, most=most))
-    return float(value)
+    if type(value) not in (int, float) or not 0 <= value <= most:
+        raise ValueError(tr("{value} is not a number from 0 to {most:g}", value=_shown(value), most=most))
+    return value
 
 
 def _part(value: Any) -> Part:
     key, size, digest = value
-    if type(size) is not int or size < 0 or len(digest) != 64:
-        raise ValueError(tr("{value!r} is not the size and the checksum of an object", value=value))
+    if type(size) is not int or not 0 <= size <= PART_BYTES or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise ValueError(tr("{value} is not the size and the checksum of an object", value=_shown([size, digest])))
     return Part(_safe(key), size, digest)
+
+
+def _shown(value: Any) -> str:
+    """Returns the beginning of a value as it stands in an index: a stranger's may be of any length."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

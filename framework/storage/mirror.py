@@ -104,7 +104,8 @@ class Mirror:
         """Takes the claim. Raises StorageError."""
         if self._claim is None:
             try:
-                stores.url(self.url)  # the name of a folder here may be none that a command takes there
+                if self.record is None:  # the name of a folder here may be none that a command takes there
+                    stores.destination(self.url)
             except ValueError as error:
                 raise StorageError("{url!r} is not {what}", url=self.url, what=error, lasting=True) from None
             self._claim = Claim(Store(self.url), self.every, self.record, self._take_over)

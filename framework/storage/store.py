@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from config.read import stores
 from config.read.opening import regular
 from config.tell.language import tr
 from framework.disk.atomic import ensure_folder, sync_folder
@@ -56,8 +57,12 @@ class Store:
     """A folder in a store. Keys are paths below it."""
 
     def __init__(self, url: str) -> None:
-        """Imports what reaches the store. Raises StorageError without it."""
-        self.url, self.scheme = url, url.partition(":")[0]
+        """Imports what reaches the store. Raises StorageError without it, and for what is no URL of a store: a folder
+        there may have any name."""
+        try:
+            self.url, self.scheme = stores.url(url), url.partition(":")[0]
+        except ValueError as error:
+            raise StorageError("{url!r} is not {what}", url=url, what=error, lasting=True) from None
         self._package = PACKAGES.get(self.scheme)
         for name in _TALKATIVE:
             logging.getLogger(name).addHandler(_NOWHERE)

@@ -1,12 +1,12 @@
 """Words that are no flags: the name of a run, and settings, which a flag may set too."""
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 
 from config.foreign import flags as foreign_flags
 from config.model import SECTIONS
 from config.program import PROGRAM
+from config.read.stores import MODEL
 from config.tell.language import tr
 
 TWICE = (
@@ -91,7 +91,7 @@ def take_name(request: argparse.Namespace, flag: str) -> Iterator[str]:
             program=PROGRAM,
         )
     del request.overrides[0]
-    checkpoint = re.fullmatch(r"(.+)/models/(\d+|best|latest)/*", name)
+    checkpoint = MODEL.fullmatch(name.rstrip("/"))
     if checkpoint and flag != "resume":
         if request.model is not None:
             yield tr("{name} names a model, and --model another one; leave out --model", name=name)

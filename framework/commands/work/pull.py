@@ -7,6 +7,7 @@ from pathlib import Path
 from config.program import PROGRAM
 from config.read.opening import fault_below
 from config.read.paths import as_written, fixed
+from config.read.stores import is_url
 from config.read.task_config import has_config
 from config.read.task_files import GROUP
 from config.tell.language import tr
@@ -24,6 +25,8 @@ from framework.sharing import address, bundle, hub
 def run(request: Namespace) -> int:
     """Downloads it, and prints what to do with it. Returns the exit status."""
     source = address.parse(request.address)
+    if request.into and is_url(request.into):
+        raise TaskDirError("--into {url}: pull writes to a folder of this machine; name one", url=request.into)
     place = fixed(Path(request.into) if request.into else ROOT / source.name)
     _check_free(place)
     service = hub.hub_of(source)

@@ -1,7 +1,6 @@
 """Command push: uploads a run, or a group of seeds, with a card."""
 
 from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
 
 from config.read import tasks
@@ -30,8 +29,7 @@ def run(request: Namespace) -> int:
         shared = _shared(folder, request.model or "best")
         files, left_out = _files(folder, shared, request.replay)
         sums = bundle.checksums(files)
-        content: dict[str, Path | bytes] = {**files, bundle.CHECKSUMS: sums}
-        content[bundle.CARD] = card.text(target, shared, left_out)
+        content = {**files, bundle.CHECKSUMS: sums, bundle.CARD: card.text(target, shared, left_out)}
     with stage(tr("asking {address}", address=target)):
         there = service.listing(target, request.revision) or {}
     old = [path for path in there if bundle.is_known(path)]
@@ -42,7 +40,7 @@ def run(request: Namespace) -> int:
             count=counted(len(old), "file"),
             path=bundle.CARD if bundle.CARD in old else min(old),
         )
-    size = byte_size(sum(file.stat().st_size for file in files.values()))
+    size = byte_size(sum(map(bundle.size_of, files.values())))
     deleted = [path for path in old if path not in content]
     change = Upload(content, deleted, folder.name, request.private or None, request.revision)
     with stage(tr("uploading {count}, {size}", count=counted(len(content), "file"), size=size)):
@@ -77,15 +75,19 @@ def _shared(folder: Path, model: str | int) -> list[Shared]:
     for path in runs:
         if is_locked(path):
             raise TaskDirError("{path} is being written by a run; wait for it, or stop it first", path=as_written(path))
-    return [Shared(RecordedRun(path), bundle.chosen(path, model), f"{path.name}/" if in_group else "") for path in runs]
+    models = [bundle.chosen(path, model) for path in runs]
+    return [
+        Shared(RecordedRun(path, model=saved.path), saved, f"{path.name}/" if in_group else "")
+        for path, saved in zip(runs, models, strict=True)
+    ]
 
 
-def _files(folder: Path, shared: list[Shared], replay: bool) -> tuple[Mapping[str, Path], bool]:
+def _files(folder: Path, shared: list[Shared], replay: bool) -> tuple[dict[str, bundle.Content], bool]:
     """Returns the files by their paths in the repository, and whether a replay buffer was left out."""
-    files: dict[str, Path] = {}
+    files: dict[str, bundle.Content] = {}
     left_out = False
     for each in shared:
-        mine = bundle.files_of(each.run.folder, each.saved, replay)
+        mine = bundle.files_of(each.run, each.saved, replay)
         left_out |= bundle.lacks_replay(each.run.folder, mine)
         files |= {each.prefix + path: file for path, file in mine.items()}
     if shared[0].prefix:

@@ -61,7 +61,7 @@ def facts(page: str) -> dict[str, str]:
 def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> None:
     page = html_report.write(task_dir(tmp_path / "Train_X")).read_text(encoding="utf-8")
     assert "<h1>DQN on CartPole-v1</h1>" in page
-    assert facts(page) == {"score": "11 ± 2", "best evaluation": "12.5", "seed": "7"}
+    assert facts(page) == {"score": "11 ± 2", "best model": "12.5", "seed": "7"}
     assert cells(page, "general_cfg.max_episode") == ["general_cfg.max_episode", "77", "100"]
     assert cells(page, "algo_cfg.lr") == ["algo_cfg.lr", "0.5", "0.0005"]
     assert "algo_cfg" + ".<wbr>batch" not in page

@@ -127,6 +127,37 @@ def test_a_branch_and_another_model(server: server_tool.Server, here: Path, caps
     assert manifest == (here / "tasks" / "run" / "models" / str(number) / "manifest.json").read_bytes()
 
 
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_what_is_pushed_has_the_score_of_its_model(
+    evaluated: bool, server: server_tool.Server, here: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr("framework.pages.figures.learning_curve", lambda *args, **options: None)
+    assert main([*RUN, "general_cfg.model_save_fre=9", "--into", "tasks/two"]) == 0
+    run = here / "tasks" / "two"
+    chosen, *_, best = sorted(int(path.name) for path in (run / "models").iterdir() if path.name.isdecimal())
+    assert json.loads((run / "run.json").read_text())["best_update"] == best
+    head, *rows = (run / "results" / "eval.csv").read_text().splitlines()
+    scores = {str(chosen): "0.25", str(best): "0.75"}
+    cells = [row.split(",") for row in rows if evaluated or row.split(",")[0] != str(chosen)]
+    rows = [",".join([*row[:3], scores.get(row[0], "0.0"), *row[4:]]) for row in cells]
+    (run / "results" / "eval.csv").write_text("\n".join([head, *rows, ""]))
+    said(capsys, "push", "two", "--to", "hf://me/lake", "--model", str(chosen))
+    said(capsys, "pull", "hf://me/lake")
+    pulled = here / "tasks" / "lake"
+    facts = json.loads((pulled / "run.json").read_text())
+    assert facts["best_update"] == chosen
+    assert facts.get("best") == (0.25 if evaluated else None)
+    assert facts["finished"]
+    for _ in ("as it was pushed", "as a test draws it anew"):
+        page = (pulled / "report.html").read_text()
+        assert (f"<td>update {chosen}: 0.25 ± 0 over 2 episodes</td>" in page) == evaluated
+        assert ("<dt>best model</dt><dd>0.25</dd>" in page) == evaluated
+        assert "<dt>best model</dt><dd>0.75</dd>" not in page
+        assert main(["test", "lake", "--episodes", "2"]) == 0
+    assert json.loads((run / "run.json").read_text())["best_update"] == best, "what is here stays as it is"
+
+
 # ------------------------------------------------------------------------------------------------ what goes wrong
 
 
@@ -186,7 +217,9 @@ def test_a_run_that_trains_is_not_uploaded(
         (lambda files: files.update({"models/best/state.safetensors": b"other"}), "does not match its checksum"),
         (lambda files: files.pop("run.json"), "run.json is missing"),
         (lambda files: files.update({"params.json": b"{}", "results/more.csv": b"x"}), "checksum"),
-        (lambda files: files.update({"checksums.sha256": b"no lines of it"}), "checksums.sha256 is damaged"),
+        (lambda files: files.update({"checksums.sha256": b"no lines of it"}), "checksums.sha256 is damaged: line 1 is"),
+        (lambda files: files.update({"checksums.sha256": b"x" * 2**21}), "checksums.sha256 is damaged: is larger than"),
+        (lambda files: files.update({"run.json/config.yaml": b""}), "run.json is a file and a folder at once"),
         (lambda files: files.pop("checksums.sha256"), "was not uploaded by push"),
     ],
 )
@@ -195,7 +228,10 @@ def test_a_repository_that_was_changed_is_not_kept(
 ) -> None:
     said(capsys, "push", "run", "--to", "hf://me/lake")
     change(server.repositories["me/lake"].branches["main"])
-    assert sentence in said(capsys, "pull", "hf://me/lake", status=2)
+    text = said(capsys, "pull", "hf://me/lake", status=2)
+    assert sentence in text
+    assert text.startswith("error: hf://me/lake")
+    assert text.count("\n") == 1
     assert sorted(path.name for path in (here / "tasks").iterdir()) == ["group", "run"]
 
 
@@ -218,7 +254,8 @@ def test_a_pull_deletes_no_folder_of_the_user_and_shows_no_control_characters(
 def test_nothing_but_files_of_runs_is_downloaded() -> None:
     for path in (
         "../x", "a/../config.yaml", "/etc/passwd", "walk.py", "seed_1/walk.py", "models/best/x.pkl",
-        "models/best/../../x", ".git/config", "results/a/b.csv", "..", "a/b/config.yaml", "config.yaml\n",
+        "models/best/../../x", f"models/{'9' * 5000}/manifest.json", f"{'a' * 256}/run.json",
+        ".git/config", "results/a/b.csv", "..", "a/b/config.yaml", "config.yaml\n",
     ):  # fmt: skip
         assert not bundle.is_known(path), path
     for path in ("config.yaml", "seed_1/models/500/state.safetensors", "models/journal/00000.log", "README.md"):

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -554,11 +555,163 @@ def test_a_run_that_was_asked_to_stop_waits_less_for_a_store_that_had_not_answer
 
 def test_paths_that_lead_out_of_the_folder_are_refused(folder, url):
     quiet(folder, url).upload(last=True)
-    for path in ("../evil", "/etc/evil", "a/../../evil", ".lock", "a\\b", ""):
+    for path in ("../evil", "/etc/evil", "a/../../evil", ".lock", "a\\b", "", "a//b", "a/", "a\nb", "\x9b2J", "\ud800"):
         value = stored(url).to_json()
         value["files"][path] = [Part("run.json", 2, "0" * 64)]
         with pytest.raises(ValueError, match="is not the path of a file"):
             Index.from_json(value)
+
+
+def replaced(url: str, change: Any) -> None:
+    """Writes another index: a value, the text of one, or what a function makes of the index that is there."""
+    value = change(stored(url).to_json()) if callable(change) else change
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    Store(url).put(KEY, text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
+
+
+def lists(*paths: str) -> Any:
+    return lambda value: {**value, "files": {**value["files"], **{path: value["files"]["run.json"] for path in paths}}}
+
+
+def has_part(*part: Any) -> Any:
+    return lambda value: {**value, "files": {**value["files"], "x": [part]}}
+
+
+HUGE = "9" * 5000
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "a name of 256 bytes": (lists("é" * 128), "is too long"),
+    "a path of 5,000 bytes": (lists("/".join(["a" * 99] * 50)), "is too long"),
+    "an object with a long name": (has_part("k" * 256, 1, "0" * 64), "is too long"),
+    "a file and a folder": (lists("run.json/x"), "'run.json' is a file and a folder at once"),
+    "a folder of each run": (lists("models"), "'models' is a file and a folder at once"),
+    "a checkpoint of 5,000 digits": (lists(f"models/{HUGE}/manifest.json"), "is too long"),
+    "a beat of 5,000 digits": (HUGE.encode(), "it is no JSON that can be read"),
+    "a beat of 4,000 digits": (lambda value: {**value, "beat": int(HUGE[:4000])}, "is not a number from 0"),
+    "a beat that is a text": (lambda value: {**value, "beat": HUGE}, "is not a number from 0"),
+    "an object of 400 digits": (has_part("k", 10**400, "0" * 64), "is not the size and the checksum"),
+    "a checksum that is a list": (has_part("k", 1, ["0"] * 64), "it is not the list of the files of a run"),
+    "an owner of 5,000 characters": (lambda value: {**value, "owner": {**value["owner"], "process": HUGE}}, "255 char"),
+    "a format with a line break": (lambda value: {**value, "format": "2\n"}, r"format '2\\n'"),
+    "nested lists": (b"[" * 10**5, "it is no JSON that can be read"),
+    "no files": (lambda value: {**value, "files": None}, "it is not the list of the files of a run"),
+    "a list": ([], "it is not the list of the files of a run"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("read", ["cached", "working_copy", "find", "listed"])
+def test_what_is_wrong_with_an_index_is_one_line_and_leaves_nothing(read, name, folder, url, tmp_path):
+    change, sentence = HOSTILE[name]
+    quiet(folder, url).upload(last=True)
+    replaced(url, change)
+    readers: dict[str, Any] = {
+        "cached": lambda: copies.cached(url, copies.model("latest", with_journal=True)),
+        "working_copy": lambda: copies.working_copy(url, tmp_path / "tasks", take_over=False),
+        "find": lambda: copies.find(url),
+        "listed": lambda: copies.listed(url),
+    }
+    with pytest.raises(StorageError, match=sentence) as fault:
+        readers[read]()
+    assert str(fault.value).startswith(f"{url}/{KEY} is damaged: ")
+    assert "\n" not in str(fault.value)
+    assert len(str(fault.value)) < 300
+    assert not [*(tmp_path / "cache").rglob("*"), *tmp_path.glob("tasks/*")]
+
+
+def test_a_list_says_which_runs_are_left_out_and_why(folder, url, tmp_path, capsys):
+    for name in ("run", "damaged", "hostile", "seen"):
+        quiet(folder, f"memory://bucket/{name}").upload(last=True)
+    copies.cached("memory://bucket/seen", copies.facts)
+    replaced("memory://bucket/seen", lists("models"))
+    replaced("memory://bucket/hostile", lists("a" * 256))
+    Store("memory://bucket/damaged").put(stored("memory://bucket/damaged").files["run.json"][0].key, b"[]")
+    quiet(written(tmp_path / "bare", {"results/train.csv": b"a"}), "memory://bucket/bare").upload(last=True)
+    Store("memory://bucket").put(f"a::b\x9b/{KEY}", b"")
+    there = copies.listed("memory://bucket")
+    assert sorted(path.name for path in there.iterdir() if content(path)) == ["run", "seen"]
+    printed = capsys.readouterr()
+    assert not printed.out
+    lines = printed.err.splitlines()
+    assert [line.partition("bucket/")[2] for line in lines] == [
+        r"a::b\x9b' is not a plain URL, such as s3://bucket/prefix, without ::, ? and #",
+        "bare has neither config.yaml nor run.json",
+        f"damaged/{stored('memory://bucket/damaged').files['run.json'][0].key} does not match its checksum",
+        f"hostile/{KEY} is damaged: '{'a' * 79}... is too long: "
+        "a path has up to 1024 bytes, and each name in it up to 255",
+        f"seen/{KEY} is damaged: 'models' is a file and a folder at once",
+    ]
+    assert [line.partition(": ")[0] for line in lines] == [*["left out"] * 4, "shown as it was before"]
+
+
+def test_a_run_that_clashes_with_what_is_here_hides_no_other_one(folder, url, tmp_path, capsys):
+    """A group may list a file where one of its runs lies."""
+    group = written(tmp_path / "group", {"group.json": b"{}", "a.csv": b"a file"})
+    quiet(group, "memory://bucket/group").upload(last=True)
+    quiet(folder, "memory://bucket/group/a.csv").upload(last=True)
+    quiet(folder, "memory://bucket/group/b").upload(last=True)
+    quiet(folder, url).upload(last=True)
+    there = copies.listed("memory://bucket")
+    assert content(there / "run").keys() == content(there / "group" / "b").keys() == {"config.yaml", "run.json"}
+    assert capsys.readouterr().err == "left out: memory://bucket/group/a.csv cannot be brought here: File exists\n"
+
+
+def test_a_page_of_a_store_says_once_what_is_left_out(folder, url, monkeypatch, capsys):
+    from framework.commands import watch
+
+    class Enough(Exception):
+        """The page was brought up to date often enough."""
+
+    looks: list[float] = []
+    begun: list[Any] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) > 2:
+            raise Enough
+
+    def thread(target: Any, **_: Any) -> Any:
+        begun.append(target)
+        return SimpleNamespace(start=lambda: None)
+
+    monkeypatch.setattr(watch, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(watch, "threading", SimpleNamespace(Thread=thread))
+    quiet(folder, url).upload(last=True)
+    replaced(url, [])
+    watch._root("memory://bucket", Path("tasks"))
+    with pytest.raises(Enough):
+        begun[0]()
+    assert capsys.readouterr().err.count("left out: memory://bucket/run/joystick.json is damaged") == 1
+
+
+def test_an_owner_is_shown_in_one_line(folder, url):
+    owner = Owner("0" * 8, "a\nb\x1b[2J", f"{'9' * 200} 1", "today", index._space())
+    assert str(owner) == f"a\\nb\\x1b[2J, process {'9' * 200}, since today"
+    assert owner._replace(host=Owner.here().host).is_dead(), "no process has such a number"
+
+
+def test_what_cannot_be_brought_as_a_whole_leaves_the_copy_as_it_was(folder, url, tmp_path):
+    quiet(folder, url).upload(last=True)
+    there, other = copies.cached(url, copies.everything), written(tmp_path / "other", FILES)
+    quiet(other, "memory://bucket/other").upload(last=True)
+    for path, place in ((folder, url), (other, "memory://bucket/other")):
+        written(path, {"config.yaml": b"new", "run.json": b"[]"})
+        quiet(path, place).upload(last=True)
+        Store(place).put(stored(place).files["run.json"][0].key, b"{}")
+        with pytest.raises(StorageError, match="does not match its checksum"):
+            copies.cached(place, copies.everything)
+    assert content(there) == FILES
+    assert sorted(path.name for path in there.iterdir() if path.name.endswith(".tmp")) == []
+    assert not copies.place_of("memory://bucket/other").exists()
+
+
+def test_a_folder_that_has_become_a_file_is_one(folder, url, tmp_path):
+    written(folder, {"a/b/c": b"1"})
+    quiet(folder, url).upload(last=True)
+    brought(url)
+    shutil.rmtree(folder / "a")
+    written(folder, {"a": b"2"})
+    quiet(folder, url).upload(last=True)
+    assert brought(url) == {**FILES, "a": b"2"}
 
 
 def test_an_index_that_is_cut_off_is_refused(folder, url):
@@ -574,13 +727,14 @@ def test_an_index_that_is_cut_off_is_refused(folder, url):
     [("written", float("nan")), ("written", 1e300), ("written", -1.0), ("every", float("inf")), ("every", 1e9),
      ("beat", float("inf"))],
 )  # fmt: skip
-def test_a_number_out_of_range_is_damage_and_hides_no_other_run(key, value, folder, url):
+def test_a_number_out_of_range_is_damage_and_hides_no_other_run(key, value, folder, url, capsys):
     quiet(folder, url).upload(last=True)
     text = json.dumps({**stored(url).to_json(), key: value}).encode()
     Store("memory://bucket/bad").put(KEY, text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
     with pytest.raises(StorageError, match="is damaged"):
         copies.cached("memory://bucket/bad", copies.facts)
     assert [path.name for path in copies.listed("memory://bucket").iterdir()] == ["run"]
+    assert "left out: memory://bucket/bad/joystick.json is damaged" in capsys.readouterr().err
 
 
 def test_a_store_that_is_opened_again_costs_nothing_for_good():
@@ -592,14 +746,13 @@ def test_a_store_that_is_opened_again_costs_nothing_for_good():
 
 def test_a_file_that_no_index_can_list_is_left_out_and_named_once(folder, url):
     said: list[tuple[str, bool]] = []
-    written(folder, {"a\\b.txt": b"backslash"})
+    written(folder, {"a\\b.txt": b"backslash", "é" * 120: b"no room for the name of its object"})
     copy = Mirror(folder, url, False, lambda text, is_warning: said.append((text, is_warning)))
     copy.upload()
     copy.upload(last=True)
     assert brought(url) == FILES
-    ((text, is_warning),) = said
-    assert "b.txt' is not copied" in text
-    assert is_warning
+    assert sorted(text.partition(" is not copied")[0] for text, _ in said) == [r"'a\\b.txt'", f"'{'é' * 120}'"]
+    assert all(is_warning for _, is_warning in said)
     assert not pending(folder, copy.record)
 
 

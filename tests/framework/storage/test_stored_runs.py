@@ -134,6 +134,33 @@ def test_a_url_is_a_run_for_every_command(tmp_path, monkeypatch, capsys):
     assert "there is no run" in capsys.readouterr().err
 
 
+def test_a_comparison_says_which_runs_of_a_store_it_lacks(tmp_path, capsys):
+    finished(run(f"file://{tmp_path}/bucket/p/NAME", max_total_step=40))
+    for name in ("group/seed_1", "group/seed_2"):
+        mirror.Mirror(tmp_path / "tasks/NAME", f"file://{tmp_path}/bucket/p/{name}").upload(last=True)
+    group = tmp_path / "group"
+    group.mkdir()
+    (group / "group.json").write_text("{}")
+    mirror.Mirror(group, f"file://{tmp_path}/bucket/p/group").upload(last=True)
+    (tmp_path / "bucket/p/group/seed_2/joystick.json").write_text("cut off")
+    capsys.readouterr()
+    assert main(["compare", f"file://{tmp_path}/bucket/p/group", "NAME"]) == 0
+    assert capsys.readouterr().err == (
+        f"left out: file://{tmp_path}/bucket/p/group/seed_2/joystick.json is damaged: "
+        "it does not match its own checksum\n"
+    )
+    (tmp_path / "bare").mkdir()
+    mirror.Mirror(tmp_path / "bare", f"file://{tmp_path}/bucket/p/bare").upload(last=True)
+    assert main(["compare", f"file://{tmp_path}/bucket/p/bare", "NAME"]) == 2
+    assert "bucket/p/bare' is neither a run nor a group of runs" in capsys.readouterr().err
+    assert main(["runs", f"file://{tmp_path}/bucket/p", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert sorted(listed["name"] for listed in json.loads(printed.out)) == ["NAME", "group/seed_1"]
+    assert [line.partition("bucket/p/")[2].partition(" ")[0] for line in printed.err.splitlines()] == [
+        "bare", "group/seed_2/joystick.json"
+    ]  # fmt: skip
+
+
 def test_sync_copies_a_run_that_is_here(tmp_path, capsys):
     finished(run("tasks/here"))
     assert main(["sync", "here"]) == 2
@@ -244,6 +271,46 @@ def test_the_name_of_a_run_is_the_end_of_its_url():
         stores.of_run("s3://bucket")
     assert not stores.is_url("C:/runs/x")
     assert not stores.is_url("tasks/x")
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("models/5", "models/5/NAME"), ("models/best", "models/best/NAME"), ("models/latest/", "models/latest/NAME"),
+     ("run[1]", "run-1"), ("Train_*", "Train_"), (".run", "run"), ("..[", None)],
+)  # fmt: skip
+def test_a_destination_that_later_commands_read_as_something_else_is_refused(name, instead, tmp_path, capsys):
+    """A setting and the name of a folder here may make such a URL, too."""
+    url, words = f"file://{tmp_path}/bucket/{name}", ["--algo", "QLearning", "--env", "FrozenLake-v1"]
+    assert main([*words, "--into", url]) == 2
+    said = capsys.readouterr().err
+    assert f"--into {url!r} is not the URL of a run" in said
+    assert f"; write file://{tmp_path}/bucket/{instead or 'NAME'}\n" in said
+    parent, _, last = url.rstrip("/").rpartition("/")
+    with pytest.raises(joystick.JoystickError, match="is not the URL of a run"):
+        run(f"tasks/{last}", storage=parent)
+    assert not [*tmp_path.glob("bucket"), *tmp_path.glob("tasks/*")]
+
+
+def test_a_model_whose_number_no_program_reads_is_no_model(capsys):
+    assert main(["test", f"NAME/models/{'9' * 5000}"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_run_that_is_copied_to_such_a_place_goes_on_there(tmp_path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(stores, "destination", stores.of_run)
+        first = run(f"file://{tmp_path}/bucket/models/5")
+        first.train(40)
+        first.close()
+    rest = joystick.Run.resume(first.task)
+    finished(rest)
+    assert not rest._experiment.mirror.is_behind
+
+
+def test_a_pull_is_written_to_a_folder_of_this_machine(tmp_path, capsys):
+    assert main(["pull", "hf://me/lake", "--into", "s3://bucket/lake"]) == 2
+    assert "--into s3://bucket/lake: pull writes to a folder of this machine" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
 
 
 def test_into_a_url_is_the_setting_and_a_folder_here(tmp_path):
