@@ -163,7 +163,7 @@ def _curves(runs: Sequence[RecordedRun]) -> Curves:
     learned from given data, which knows no episodes of training; else running means of the training episodes."""
     evaluated = all(run.general.get("online_eval") for run in runs)
     for run in each(tr("reading curves"), runs, tr("runs")):
-        _check(run.task.eval, run.evaluations, "mean")
+        _check(run.task.eval, run.rows_of_eval, "mean")
         if not run.evaluations or not evaluated:
             _check(run.task.train, run.episodes, "return")
     # one lucky episode at the beginning is not a score

@@ -158,9 +158,14 @@ class RecordedRun:
         return read_table(self.task.train)
 
     @cached_property
-    def evaluations(self) -> list[Row]:
-        """Rows of eval.csv."""
+    def rows_of_eval(self) -> list[Row]:
+        """All rows of eval.csv."""
         return _rows(self.task.eval)
+
+    @cached_property
+    def evaluations(self) -> list[Row]:
+        """Rows of eval.csv that have a mean; others are damaged."""
+        return [row for row in self.rows_of_eval if isinstance(row.get("mean"), int | float)]
 
     @cached_property
     def progress(self) -> list[Row]:
@@ -230,7 +235,7 @@ class RecordedRun:
     @property
     def is_offline(self) -> bool:
         """True if the run has learned from given data before its first step."""
-        return any(row["step"] == 0 < row["update"] for row in self.evaluations)
+        return any(row.get("step") == 0 < (number(row.get("update")) or 0) for row in self.evaluations)
 
     def curve(self, over: str) -> Curve:
         """Returns the mean returns of the evaluations over steps or updates."""

@@ -79,8 +79,9 @@ def clock(seconds: float) -> str:
 
 
 def spread(score: Mapping[str, Any]) -> str:
-    """Returns mean and standard deviation of an evaluation."""
-    return f"{short(score['mean'])} ± {short(score['std'])}"
+    """Returns mean and standard deviation of an evaluation; the mean alone of a row without the other."""
+    mean, deviation = short(score["mean"]), number(score.get("std"))
+    return mean if deviation is None else f"{mean} ± {short(deviation)}"
 
 
 def between(interval: tuple[float, float] | None) -> str:
@@ -89,9 +90,10 @@ def between(interval: tuple[float, float] | None) -> str:
 
 
 def scored(score: Mapping[str, Any]) -> str:
-    """Returns mean, standard deviation and number of episodes of an evaluation."""
-    episodes = counted(int(score["episodes"]), "episode")
-    return tr("{score} over {episodes}", score=spread(score), episodes=episodes)
+    """Returns mean, standard deviation and number of episodes of an evaluation, as far as they are known."""
+    if (episodes := number(score.get("episodes"))) is None:
+        return spread(score)
+    return tr("{score} over {episodes}", score=spread(score), episodes=counted(int(episodes), "episode"))
 
 
 def not_above_random(score: float | None, random_return: float | None) -> bool:

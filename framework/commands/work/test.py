@@ -30,7 +30,7 @@ from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput
 from framework.runs.model import Model, opened
 from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
-from framework.screen.formatting import counted
+from framework.screen.formatting import counted, number
 
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
@@ -125,15 +125,17 @@ class _Test:
         """Writes results/test.csv, with a row for each episode."""
         numbers = build.numbers_of_episodes(plan(self.config, self.agent.spec), self.env)
         rows = CsvLog(self.task.test, [*COLUMNS, *numbers])
-        for number, episode in enumerate(evaluation.episodes, start=1):
-            values = (number, episode.total, episode.length, int(episode.terminated), episode.seed)
+        for place, episode in enumerate(evaluation.episodes, start=1):
+            values = (place, episode.total, episode.length, int(episode.terminated), episode.seed)
             rows.append({**dict(zip(COLUMNS, values, strict=True)), **episode.metrics})
         rows.close()
 
     def _online(self, evaluation: Evaluation) -> str | None:
         """Compares the score with that of the online evaluation of this model on the same seeds; None without one."""
         facts, source = self.saved.facts, RecordedRun(self.saved.path.parent.parent)
-        rows = [row for row in source.evaluations if row["update"] == facts["update"]]
+        rows = [
+            row for row in source.evaluations if row.get("update") == facts["update"] and number(row.get("episodes"))
+        ]
         if not rows or facts["seed"] != self.config.general.seed or self.config.general.explore:
             return None
         count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]

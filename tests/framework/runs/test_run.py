@@ -19,6 +19,7 @@ import joystick
 from framework.dataset.trajectories import read
 from framework.disk.csv_table import read_csv
 from framework.loop.evaluator import Evaluator
+from framework.pages import html_report
 from main import main
 from tests.tools.core import of_one_agent
 from tests.tools.paths import in_the_suite, one_of_each
@@ -290,6 +291,16 @@ def test_a_test_scores_what_online_evaluation_scored(capsys: pytest.CaptureFixtu
         expected = [row["mean"] for row in rows if row["update"] == update][-1]
         assert np.mean([row["return"] for row in tested]) == expected
         assert ", the same" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("old", "new"), [(",mean,", ",meen,"), (",episodes,", ",count,"), ("update,", "number,")])
+def test_a_test_and_a_report_need_no_whole_table_of_evaluations(old: str, new: str) -> None:
+    task = train(settings("QLearning", max_total_step=50))
+    table = task / "results/eval.csv"
+    table.write_text(table.read_text().replace(old, new, 1))
+    words = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={task.name}"]
+    assert main([*words, "general_cfg.max_episode=2"]) == 0
+    html_report.write(task)
 
 
 def test_a_test_films_every_episode_and_the_film_is_not_black() -> None:
