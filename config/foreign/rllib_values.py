@@ -8,6 +8,7 @@ from typing import Any
 from config.foreign.cases import Meaning, NoCounterpartError, is_number
 from config.foreign.table import Scope, Translation
 from config.foreign.values import Settings, linear, rates
+from config.model.memory_spec import whole_rounds
 from config.model.schema import FILM
 from config.tell.language import tr
 
@@ -268,7 +269,18 @@ def _steps_of_iterations(scope: Scope) -> float | None:
     written = (scope.word(word) for word in STEPS_OF_AN_ITERATION)
     steps = next((number for number in written if is_number(number)), None)
     own = iterations(count, scope).settings.get("general_cfg.iteration_steps")
-    return float(count * (steps or own or scope.number("general_cfg.iteration_steps")))
+    return float(count * whole_rounds(steps or own or scope.number("general_cfg.iteration_steps"), _of_round(scope)))
+
+
+def _of_round(scope: Scope) -> int:
+    """Returns the environment steps of a round: a window, or a fragment of each row for a replay memory. Workers that
+    do not run ahead of one another have a round together."""
+    model: Any = scope.models["algo_cfg"]
+    rows = _rows(scope)
+    numbers = {key: value for key, value in scope.written("algo_cfg").items() if is_number(value) and value > 0}
+    in_step = scope.value("general_cfg.mp_backend") == "ray" and not model.RUN_AHEAD
+    workers = int(scope.number("general_cfg.n_workers")) if in_step else 1
+    return int(model.model_construct(**numbers).memory(rows).fragment) * rows * workers
 
 
 def _points(value: Any) -> list[tuple[float, float]]:

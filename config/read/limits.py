@@ -24,7 +24,7 @@ def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str
 
 def planned(general: GeneralConfig) -> bool:
     """Returns True if the length of a run is known before it begins, so that a learning rate can fall over it."""
-    return general.mode == "test" or max(general.max_episode, general.max_total_step, general.max_update) > 0
+    return general.mode == "test" or any(limit > 0 for limit in general.length)
 
 
 def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
@@ -34,7 +34,8 @@ def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
         if schedule and f"{section}.lr_schedule" not in where:
             built[section] = algo.model_copy(update={"lr_schedule": "constant"})
             yield tr(
-                "{section}.lr_schedule is constant: {schedule} needs max_episode, max_total_step or max_update",
+                "{section}.lr_schedule is constant: {schedule} needs max_episode, max_total_step, max_update or "
+                "max_iteration",
                 section=section,
                 schedule=schedule,
             )

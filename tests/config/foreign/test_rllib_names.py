@@ -163,6 +163,26 @@ def test_a_schedule_is_over_the_steps_of_all_iterations_if_they_end_the_run() ->
         assert [note for note in run.notes if "(over the 8,192 steps of the run)" in note]
 
 
+@pytest.mark.parametrize(
+    ("algo", "more", "steps"),
+    [
+        ("A2C", {"train_batch_size": 2048}, 8192),  # an iteration of at least 1,000 steps is a window
+        ("A2C", {"train_batch_size": 2048, "num_workers": 2}, 16384),  # two windows, which workers collect in step
+        ("IMPALA", {"train_batch_size": 2048, "num_workers": 2}, 8192),
+        ("A2C", {"train_batch_size": 300, "num_envs_per_worker": 3}, 4800),  # four windows of 100 steps of each row
+        ("PPO", {"train_batch_size": 2048, "timesteps_per_iteration": 3000}, 16384),
+        ("DQN", {"rollout_fragment_length": 3}, 4008),
+    ],
+)
+def test_a_schedule_counts_iterations_as_they_are_collected(algo: str, more: dict[str, int], steps: int) -> None:
+    """They have whole windows, or fragments."""
+    settings = {"lr_schedule": [[0, 0.002], [2 * steps, 0]], **more}
+    run = loaded("general_cfg.preset=none", algo=algo, config=json.dumps(settings), stop='{"training_iteration": 4}')
+    rates = [rate for key in ("lr", "actor_lr") if (rate := getattr(run.algo, key, None))]
+    assert rates == [{"linear": [0.002, 0.001]}]
+    assert run.planned_steps == steps
+
+
 @pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])
 def test_fully_connected_models_become_layer_lists(algo: str, lists: list[str]) -> None:
     config = of(algo, model={"fcnet_hiddens": [64, 32], "fcnet_activation": "swish", "use_lstm": False})
