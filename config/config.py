@@ -81,7 +81,8 @@ class GeneralConfig(Strict):
     preset: str | None = "auto"
     """Preset for settings that are not written: the name of a file below presets/, such as CartPole-v1/PPO, or default,
     that of the algorithm for the environment or its family; without one, the length and the rows of a run of the
-    algorithm. null, or none: the defaults alone. auto: null with a YAML file, default without one and in Python."""
+    algorithm. Its limits are left out where another one than max_time is written. null, or none: the defaults alone.
+    auto: null with a YAML file, default without one and in Python."""
     mode: Literal["train", "test"] = "train"
     """train, or test a saved model."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?|auto)$")] = "cpu"

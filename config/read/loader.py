@@ -320,6 +320,7 @@ class _Assembly(SourceStack):
         if self.task and self.general("mode") == "test":
             self.sources.insert(0, self._unrecorded())
         self._translate(by_section)
+        self.notes += limits.leave_out(self)
         built = Checks(self, self.task, choice).sections(by_section["env_cfg"])
         if self.problems:
             raise ConfigError(*sorted(self.problems, key=_position))
