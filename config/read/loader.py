@@ -89,7 +89,7 @@ def load(
     env_class = own_class(env, "Python: env" if values is not None else "--env")
     expected_env = (env_class or env or "") if test and (algo or word == "rollout") else ""
     own_env_id = None if expected_env else env_class or env
-    flags = sources.flags(algo, own_env_id, resume, test, video, checkpoint_freq, episodes, model, word)
+    flags = sources.flags(algo, own_env_id, resume, test, video, episodes, model, word)
     flags += abbreviated
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
