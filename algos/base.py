@@ -72,8 +72,8 @@ class Progress(NamedTuple):
     episode: int = 0
     update: int = 0
     fraction: float = 0.0
-    """Completed share of the planned run, by steps, episodes or updates; 0 for an endless run. While learning from an
-    on-policy window it is the share at the start of the window's collection."""
+    """Completed share of the planned run, by its nearest limit; 0 for an endless run. While learning from an on-policy
+    window it is the share at the start of the window's collection."""
     phase: float = 0
     """Phase of the curriculum, for episodes that begin now; 0 without one."""
 

@@ -81,7 +81,8 @@ class GeneralConfig(Strict):
     preset: str | None = "auto"
     """Preset for settings that are not written: the name of a file below presets/, such as CartPole-v1/PPO, or default,
     that of the algorithm for the environment or its family; without one, the length and the rows of a run of the
-    algorithm. null, or none: the defaults alone. auto: null with a YAML file, default without one and in Python."""
+    algorithm. Its limits are left out where another one than max_time is written. null, or none: the defaults alone.
+    auto: null with a YAML file, default without one and in Python."""
     mode: Literal["train", "test"] = "train"
     """train, or test a saved model."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?|auto)$")] = "cpu"
@@ -250,10 +251,6 @@ class GeneralConfig(Strict):
             yield "callbacks", self.callbacks
         yield from (("loggers", name) for name in self.loggers if name not in LOGGERS)
 
-    def share(self, step: int, episode: int, update: int) -> float:
-        """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""
-        return self.length.share(step, episode, update)
-
     def problems(self) -> Iterator[Problem]:
         if self.load_checkpoint and not self.load_path:
             message = tr("load_checkpoint is true, so load_path must name a task directory")
@@ -302,8 +299,7 @@ class GeneralConfig(Strict):
     @property
     def length(self) -> RunLength:
         """Planned length of training."""
-        steps = self.max_iteration * self.iteration_steps
-        return RunLength(self.max_total_step, steps, self.max_episode, self.max_update)
+        return RunLength(self.max_total_step, self.max_episode, self.max_update, self.max_iteration)
 
     @property
     def gpu_device(self) -> bool:

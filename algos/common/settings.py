@@ -138,8 +138,8 @@ class NetworkConfig(AlgoConfig):
     """Weight decay (L2; decoupled with adamw). null: 0.01 with adamw, 0 otherwise."""
     lr_schedule: RateCourse = "constant"
     """Schedule of the learning rates that are numbers, over the planned run: linear and cosine decay towards 0 and need
-    max_episode, max_total_step or max_update. A rate such as {linear: [0.001, 0.0001]} has its own. An on-policy window
-    is learned with the rate at the start of its collection."""
+    max_episode, max_total_step, max_update or max_iteration. A rate such as {linear: [0.001, 0.0001]} has its own. An
+    on-policy window is learned with the rate at the start of its collection."""
     max_grad_norm: Positive | None = None
     """Clips the global gradient norm to this value; null disables clipping."""
     init: Literal["default", "orthogonal", "xavier", "kaiming"] = "default"

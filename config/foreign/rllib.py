@@ -118,15 +118,17 @@ def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
 
 
 def put_flags(source: Source, flags: Flags, others: Iterable[Source]) -> Iterator[str]:
-    """Adds --run and --env of RLlib, and yields what is to be said of --checkpoint-freq. others: sources that the
-    choice of the algorithm depends on, too."""
+    """Adds --run, --env and --checkpoint-freq of RLlib, and yields what is to be said of the last. others: sources that
+    the choice of the algorithm depends on, too."""
     id_written = source.sections.get("env_cfg", {}).get("id")
     env = flags.env if id_written == flags.env else None
     for word, flag, value in (("run", "--run", flags.algo), ("env", "--env", env)):
         if value:
             source.foreign[word] = (value, Place(flag, word))
     name_algorithm(source, others)
-    if flags.checkpoint_freq == 0:
+    if flags.checkpoint_freq:
+        source.foreign["checkpoint_freq"] = (flags.checkpoint_freq, Place("--checkpoint-freq", "checkpoint_freq"))
+    elif flags.checkpoint_freq == 0:
         yield f"--checkpoint-freq 0: {PARTS['checkpoint_freq'].meaning(0, Scope({})).remark}"
 
 

@@ -36,7 +36,7 @@ def _config() -> Iterator[tuple[str, Row]]:
 
 CONFIG: Table = dict(_config())
 """Each word of --config, or of config in a file -> its row; those of a mapping behind its name and a point."""
-LAST = [word for words in (CONFIG, RULES) for word, row in words.items() if row.last]
+LAST = [word for words in (CONFIG, RULES, PARTS) for word, row in words.items() if row.last]
 """Words that are translated after all others, whose values they depend on; in this order, as some depend on others."""
 NESTED = ("model", *MAPPINGS)
 """Mappings whose words are translated one by one."""

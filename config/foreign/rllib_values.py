@@ -8,6 +8,7 @@ from typing import Any
 from config.foreign.cases import Meaning, NoCounterpartError, is_number
 from config.foreign.table import Scope, Translation
 from config.foreign.values import Settings, linear, rates
+from config.model.memory_spec import whole_rounds
 from config.model.schema import FILM
 from config.tell.language import tr
 
@@ -238,37 +239,69 @@ STEPS_OF_THE_RUN = (
 
 def over_the_run(setting: str) -> Translation:
     """Returns a translation of points [step, value] with straight lines between them into a schedule, whose places are
-    fractions of the run. Without a limit in steps or iterations it is as long as they are. setting: lr stands for all
-    rates."""
+    fractions of the run. Without any limit the run is as long as they are; one that is not known in steps is refused:
+    it would move the points. setting: lr stands for all rates."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
         paths, points = rates(scope) if setting == "lr" else scope.algo(setting), _points(value)
-        limits = [*map(scope.word, STEPS_OF_THE_RUN), _steps_of_iterations(scope)]
-        limit = min((number for number in limits if is_number(number) and number > 0), default=None)
-        if limit is None and scope.word("episodes_total") is not None:
+        size = scope.number("algo_cfg.batch_size") if learns_offline(scope) else None
+        other = {"max_episode": "episodes_total"} | ({} if size else {"max_update": ""})
+        if limit := next((name for name, word in other.items() if _limit(scope, name, word)), None):
             raise NoCounterpartError(
-                "its points are steps, and the run ends by episodes; write {setting}, such as {example}, over the "
-                   "fraction of the run", setting=paths[0], example="{linear: [0.001, 0.0001]}"
+                "its points are steps, and {limit} may end the run; write {setting}, such as {example}, over the "
+                   "fraction of the run", limit=limit, setting=paths[0], example="{linear: [0.001, 0.0001]}"
             )  # fmt: skip
-        total = points[-1][0] if limit is None else float(limit)
+        amount = ("max_update", size) if size else ("max_total_step", 1)
+        limits = [_limit(scope, amount[0], *STEPS_OF_THE_RUN, size=amount[1]), _steps_of_iterations(scope, size)]
+        total = min(filter(None, limits), default=None)
+        if total is None and _limit(scope, "max_time", "time_total_s"):
+            raise NoCounterpartError(
+                "its points are steps, and the clock alone ends the run; add a limit in steps, such as timesteps_total"
+            )
+        length = {} if total else {f"general_cfg.{amount[0]}": max(1, round(points[-1][0] / amount[1]))}
+        total = total or points[-1][0]
         if not total:
             return Meaning(dict.fromkeys(paths, points[-1][1]))
-        length = {} if limit is not None else {"general_cfg.max_total_step": round(total)}
         remark = tr("over the {steps:,} steps of the run", steps=round(total))
         return Meaning({**dict.fromkeys(paths, _schedule(points, total)), **length}, remark)
 
     return translation
 
 
-def _steps_of_iterations(scope: Scope) -> float | None:
-    """Returns the environment steps of all iterations of the stop rule; None without one."""
-    count = scope.word("training_iteration")
-    if not is_number(count):
+def _limit(scope: Scope, name: str, *words: str, size: float = 1) -> float | None:
+    """Returns a limit of the run that is written, or was by a run that goes on, by our name or as a stop rule; None
+    without one. size: steps that one of ours counts for."""
+    goes_on = scope.value("general_cfg.load_checkpoint") is True
+    for source in reversed([*scope.sources]):
+        alone = Scope(scope.models, [source] if source.written or goes_on else [])
+        for number, factor in ((alone.value(f"general_cfg.{name}"), size), *((alone.word(word), 1) for word in words)):
+            if number is not None:
+                return float(number * factor) if is_number(number) and number > 0 else None
+    return None
+
+
+def _steps_of_iterations(scope: Scope, size: float | None) -> float | None:
+    """Returns the steps of all iterations that limit the run; None without such a limit. size: steps of the data that
+    an update counts for, in a run that learns from them alone."""
+    count = _limit(scope, "max_iteration", "training_iteration")
+    if count is None:
         return None
     written = (scope.word(word) for word in STEPS_OF_AN_ITERATION)
-    steps = next((number for number in written if is_number(number)), None)
-    own = iterations(count, scope).settings.get("general_cfg.iteration_steps")
-    return float(count * (steps or own or scope.number("general_cfg.iteration_steps")))
+    steps = next((number for number in written if is_number(number)), None) or scope.number(ITERATION)
+    if any(map(scope.word, COUNTED_IN_ITERATIONS)):
+        steps = _iteration(scope).settings.get(ITERATION, steps)
+    return count * (steps * size if size else whole_rounds(steps, _of_round(scope)))
+
+
+def _of_round(scope: Scope) -> int:
+    """Returns the environment steps of a round: a window, or a fragment of each row for a replay memory. Workers that
+    do not run ahead of one another have a round together."""
+    model: Any = scope.models["algo_cfg"]
+    rows = _rows(scope)
+    numbers = {key: value for key, value in scope.written("algo_cfg").items() if is_number(value) and value > 0}
+    in_step = scope.value("general_cfg.mp_backend") == "ray" and not model.RUN_AHEAD
+    workers = int(scope.number("general_cfg.n_workers")) if in_step else 1
+    return int(model.model_construct(**numbers).memory(rows).fragment) * rows * workers
 
 
 def _points(value: Any) -> list[tuple[float, float]]:
@@ -337,20 +370,54 @@ def _rows(scope: Scope) -> int:
 
 
 def iterations(value: Any, scope: Scope) -> Meaning:
-    """Translates a number of iterations. Where a window is learned in minibatches, one is a train batch there, unless
-    its steps are written; those of other algorithms are ended by a clock or by steps."""
-    count = {"general_cfg.max_iteration": value}
-    of_steps = any(scope.word(word) is not None for word in STEPS_OF_AN_ITERATION)
-    if of_steps or scope.value("general_cfg.iteration_steps") is not None:
-        return Meaning(count)
+    """Translates the number of iterations of a run."""
+    settings, remark = _iteration(scope)
+    return Meaning({"general_cfg.max_iteration": value, **settings}, remark)
+
+
+def checkpoints(value: Any, scope: Scope) -> Meaning:
+    """Translates the number of iterations between two checkpoints. Each evaluation saves one, too, so that they are
+    among those if their number is a multiple."""
+    between = scope.word("evaluation_interval")
+    if not between:
+        return _save_points(value, scope)
+    if not (is_number(value) and is_number(between)) or value % between:
+        raise NoCounterpartError(
+            "checkpoints come with the evaluations here, and evaluation_interval is {number}; write a multiple of it",
+            number=between,
+        )
+    return Meaning({}, tr("each evaluation saves a checkpoint, and evaluation_interval says when"))
+
+
+def evaluations(value: Any, scope: Scope) -> Meaning:
+    """Translates the number of iterations between two evaluations."""
+    settings, remark = _save_points(value, scope)
+    each = tr("each evaluation saves a checkpoint too")
+    return Meaning({"general_cfg.online_eval": True, **settings}, "; ".join(filter(None, (each, remark))))
+
+
+def _save_points(value: Any, scope: Scope) -> Meaning:
+    settings, remark = _iteration(scope)
+    save = {"general_cfg.model_save_unit": "iteration", "general_cfg.model_save_fre": value}
+    return Meaning({**save, **settings}, remark)
+
+
+def _iteration(scope: Scope) -> Meaning:
+    """Returns the settings of an iteration, for what is counted in them. Where a window is learned in minibatches, one
+    is a train batch there, unless its steps are written; those of other algorithms are ended by a clock or by steps."""
+    if any(scope.word(word) is not None for word in STEPS_OF_AN_ITERATION) or scope.value(ITERATION) is not None:
+        return Meaning({})
     if scope.has("algo_cfg.sgd_batch_size") and any(is_number(scope.word(word)) for word in TRAIN_BATCH):
         rows = _rows(scope)
         window = max(1, int(scope.number("algo_cfg.batch_size")) // rows) * rows  # each row has the same steps
-        return Meaning({**count, "general_cfg.iteration_steps": window}, tr("an iteration is a train batch"))
-    steps = int(scope.number("general_cfg.iteration_steps"))
-    return Meaning(count, tr("of {steps:,} environment steps each: general_cfg.iteration_steps", steps=steps))
+        return Meaning({ITERATION: window}, tr("an iteration is a train batch"))
+    steps = int(scope.number(ITERATION))
+    return Meaning({}, tr("an iteration has {steps:,} environment steps, or more: {key}", steps=steps, key=ITERATION))
 
 
+ITERATION = "general_cfg.iteration_steps"
+COUNTED_IN_ITERATIONS = ("training_iteration", "evaluation_interval", "checkpoint_freq")
+"""Words that count iterations."""
 TRAIN_BATCH = ("train_batch_size", "train_batch_size_per_learner", "timesteps_per_batch")
 """Words for the size of a train batch."""
 STEPS_OF_AN_ITERATION = (

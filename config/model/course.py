@@ -12,19 +12,19 @@ class RunLength(NamedTuple):
 
     steps: int
     """Environment steps, over all rows."""
-    iteration_steps: int
-    """Environment steps of all iterations."""
     episodes: int
     updates: int
+    iterations: int
 
-    def share(self, step: int, episode: int, update: int) -> float:
-        """Returns the fraction of the run that is done, by the nearest limit; 0 without limits."""
+    def share(self, step: float, episode: float, update: float, iterations: float) -> float:
+        """Returns the fraction of the run that is done, by the nearest limit; 0 without limits. iterations: the number
+        of complete ones, and the part of the running one that is done."""
         share = 0.0
         for count, limit in (
             (step, self.steps),
-            (step, self.iteration_steps),
             (episode, self.episodes),
             (update, self.updates),
+            (iterations, self.iterations),
         ):
             if limit > 0:
                 share = max(share, count / limit)

@@ -1,6 +1,7 @@
 """Specification of the memory that an algorithm learns from: a replay buffer, or a window of fresh steps."""
 
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Literal
 
@@ -139,6 +140,13 @@ class RolloutSpec:
 
 
 MemorySpec = ReplaySpec | RolloutSpec
+
+
+def whole_rounds(steps: float, of_round: int) -> int:
+    """Returns the environment steps of an iteration that has at least this number: rounds are not broken off. of_round:
+    those of a round, in which each row collects a fragment."""
+    return ceil(steps / of_round) * of_round
+
 
 EXPERT = {name: f"expert_{name}" for name in ("obs", "action", "next_obs", "terminated")}
 """Columns of given data, and their names beside those of a window."""

@@ -24,7 +24,7 @@ def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str
 
 def planned(general: GeneralConfig) -> bool:
     """Returns True if the length of a run is known before it begins, so that a learning rate can fall over it."""
-    return general.mode == "test" or max(general.max_episode, general.max_total_step, general.max_update) > 0
+    return general.mode == "test" or any(limit > 0 for limit in general.length)
 
 
 def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
@@ -34,7 +34,8 @@ def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
         if schedule and f"{section}.lr_schedule" not in where:
             built[section] = algo.model_copy(update={"lr_schedule": "constant"})
             yield tr(
-                "{section}.lr_schedule is constant: {schedule} needs max_episode, max_total_step or max_update",
+                "{section}.lr_schedule is constant: {schedule} needs max_episode, max_total_step, max_update or "
+                "max_iteration",
                 section=section,
                 schedule=schedule,
             )
@@ -97,6 +98,37 @@ def of_training(
         both = tr("{limit}, {other}", limit=first, other=steps)
         return {}, both if steps and "max_step" in unwritten else first
     return {}, tr("{limit}, JoyRL's default", limit=steps) if steps and "max_step" in unwritten else ""
+
+
+AMOUNTS = tuple(key for key in RUN_LIMITS if key != "max_time")
+"""Limits that count training; a run with one of them need not have another."""
+
+
+def leave_out(stack: SourceStack) -> Iterator[str]:
+    """Takes limits that nobody wrote, those of a preset or of the usual run of an algorithm, out of a new run for which
+    another amount is written; yields a note. A run that is loaded keeps its own."""
+    written, place = sources.merge((source for source in stack.sources if source.written), "general_cfg", GeneralConfig)
+    given = [key for key in AMOUNTS if is_limit(written.get(key))]
+    if not given or stack.general("load_checkpoint") is True:
+        return
+    unused = []
+    for source in stack.sources:
+        settings = {} if source.written else source.sections.get("general_cfg", {})
+        for key in AMOUNTS:
+            if key not in written and is_limit(settings.get(key)):
+                unused.append(f"{key} {settings[key]:,} ({source.places['general_cfg'].parts[key].text})")
+                source.put("general_cfg", key, -1, place.parts[given[0]])
+    if unused:
+        yield tr(
+            "not used, since {given} is written: {limits}",
+            given=tr(" and ").join(given),
+            limits=", ".join(unused),
+        )
+
+
+def is_limit(value: Any) -> bool:
+    """Returns True for a number above 0; nothing has been validated yet."""
+    return isinstance(value, int | float) and value > 0
 
 
 def of_run(

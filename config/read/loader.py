@@ -89,7 +89,7 @@ def load(
     env_class = own_class(env, "Python: env" if values is not None else "--env")
     expected_env = (env_class or env or "") if test and (algo or word == "rollout") else ""
     own_env_id = None if expected_env else env_class or env
-    flags = sources.flags(algo, own_env_id, resume, test, video, checkpoint_freq, episodes, model, word)
+    flags = sources.flags(algo, own_env_id, resume, test, video, episodes, model, word)
     flags += abbreviated
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
@@ -320,6 +320,7 @@ class _Assembly(SourceStack):
         if self.task and self.general("mode") == "test":
             self.sources.insert(0, self._unrecorded())
         self._translate(by_section)
+        self.notes += limits.leave_out(self)
         built = Checks(self, self.task, choice).sections(by_section["env_cfg"])
         if self.problems:
             raise ConfigError(*sorted(self.problems, key=_position))

@@ -9,6 +9,7 @@ from typing import Any
 from config.config import GeneralConfig
 from config.model import SECTIONS, policies
 from config.model.fields import Strict
+from config.model.memory_spec import whole_rounds
 from config.model.schema import AlgoConfig, EnvConfig
 from config.read.yaml_reader import inline
 from config.tell.help_texts import help_text
@@ -59,6 +60,29 @@ class RunConfig:
     def algorithms(self) -> str:
         """Name of the algorithm; those of several policies are joined by +."""
         return policies.joined(package.NAME for package in self.policy_packages.values() or [self.algo_package])
+
+    @property
+    def learning(self) -> tuple[AlgoConfig, ...]:
+        """Settings of the algorithms that learn; known before the environment is."""
+        trained = tuple(policy for policy in self.policies.values() if policy.train)
+        return trained if self.policies else (self.algo,)
+
+    @property
+    def run_ahead(self) -> int:
+        """Number of chunks that may be queued for the learner while workers keep collecting."""
+        setting = self.general.run_ahead
+        return min((type(algo).RUN_AHEAD for algo in self.learning), default=0) if setting is None else setting
+
+    @property
+    def planned_steps(self) -> int | None:
+        """Environment steps after which a limit in steps or iterations ends the run; None without one. Several workers
+        that run ahead may end an iteration with a few fragments more."""
+        cfg = self.general
+        fragment = min((algo.memory(self.env.n_envs).fragment for algo in self.learning), default=1)
+        in_step = cfg.mp_backend == "ray" and not self.run_ahead
+        of_round = fragment * self.env.n_envs * (cfg.n_workers if in_step else 1)
+        limits = (cfg.max_total_step, cfg.max_iteration * whole_rounds(cfg.iteration_steps, of_round))
+        return min((limit for limit in limits if limit > 0), default=None)
 
     def sections(self) -> dict[str, Strict]:
         """Returns the three sections, and a section policies_cfg.NAME for each policy."""

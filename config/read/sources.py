@@ -170,7 +170,6 @@ def flags(
     resume: str | None,
     test: str | None,
     video: bool,
-    checkpoint_freq: int | None = None,
     episodes: int | None = None,
     model: str | int | None = None,
     word: str = "",
@@ -178,14 +177,12 @@ def flags(
     """Returns the flags of these names as (flag, section.key, value). word: command that stands for --resume or
     --test."""
     loads = {"load_checkpoint": True, "load_path": resume or test}
-    saves = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
     table: list[tuple[str, Any, str, dict[str, Any]]] = [
         ("--algo", algo, "general_cfg", {"algo_name": algo}),
         ("--env", env, "env_cfg", {"id": env}),
         (word or "--resume", resume, "general_cfg", {**loads, "load_model_step": "latest", "mode": "train"}),
         (word or "--test", test, "general_cfg", {**loads, "load_path": test, "mode": "test"}),
         (word or "--video", video, "env_cfg", {"render_mode": FILM}),
-        ("--checkpoint-freq", checkpoint_freq, "general_cfg", saves),
         ("--episodes", episodes, "general_cfg", {"max_episode": episodes}),
         ("--model", model is not None, "general_cfg", {"load_model_step": model}),
     ]

@@ -8,6 +8,7 @@ from config.model.memory_spec import ReplaySpec
 from config.read.loader import RunConfig
 from config.read.task_config import load_task_config
 from config.tell.language import reworded, tr
+from framework.assemble.resources import most_steps
 
 FROM_UPDATES = 10_000
 """Least number of planned updates at which `auto` compiles for a CPU: about as many as save what compiling costs the
@@ -39,8 +40,7 @@ def planned_updates(config: RunConfig) -> float:
     """Returns the updates that the limits of the run allow at most; 0 without a limit that tells."""
     cfg = config.general
     limits = [float(cfg.max_update)] if cfg.max_update > 0 else []
-    steps = [cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps, cfg.max_episode * max(cfg.max_step, 0)]
-    if not config.policies and (most := min((limit for limit in steps if limit > 0), default=0)):
+    if not config.policies and (most := most_steps(config)):
         limits.append(most * _updates_per_step(config))
     return min(limits, default=0)
 

@@ -20,7 +20,7 @@ from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
 from framework.film import mp4
 from framework.policies.assignment import assign
-from framework.policies.policy_plan import PolicyPlan, plan, run_ahead
+from framework.policies.policy_plan import PolicyPlan, plan
 
 if TYPE_CHECKING:
     from algos.base import EnvSpec
@@ -78,7 +78,7 @@ def _check_schedules(config: RunConfig) -> None:
             place = next(filter(None, places), tr("default"))
             raise ConfigError(
                 "{place}: {section}.{key}: {schedule} follows the plan of the run, and there is none; "
-                "set general_cfg.max_episode, max_total_step or max_update",
+                "set general_cfg.max_episode, max_total_step, max_update or max_iteration",
                 place=place,
                 section=section,
                 key=key,
@@ -167,7 +167,7 @@ def spec_of_all(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
 def all_rows(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
     """Returns the spec with the rows of a window: those of all workers, if their fragments are joined. Joint fragments
     that come in any order are split for each worker."""
-    joined = not run_ahead(config) or not (spec.joint or isinstance(config.algo.memory(1), RolloutSpec))
+    joined = not config.run_ahead or not (spec.joint or isinstance(config.algo.memory(1), RolloutSpec))
     return replace(spec, rows=spec.rows * (config.general.n_workers if joined else 1))
 
 
@@ -183,7 +183,7 @@ def refuse(config: RunConfig, spec: "EnvSpec") -> None:
 def _refuse_policy(config: RunConfig, policy: PolicyPlan) -> None:
     """Raises ConfigError if processes cannot share the work of a policy."""
     cfg, name = config.general, policy.package.NAME
-    if run_ahead(config) and (why := _must_not_lag(policy)):
+    if config.run_ahead and (why := _must_not_lag(policy)):
         place = config.where.get("general_cfg.run_ahead", tr("default"))
         raise ConfigError("{place}: general_cfg.run_ahead: {why}; set it to 0", place=place, why=why)
     place = config.where.get("general_cfg.n_learners", tr("default"))

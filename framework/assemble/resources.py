@@ -213,12 +213,9 @@ def checkpoints(config: RunConfig, plan: "Plan") -> int | None:
 
 def most_steps(config: RunConfig) -> int | None:
     """Returns about how many steps the limits of the run allow; None if they do not tell."""
-    cfg, limits = config.general, []
-    if cfg.max_total_step > 0:
-        limits.append(cfg.max_total_step)
-    if cfg.max_episode > 0 and cfg.max_step > 0:
-        limits.append(cfg.max_episode * cfg.max_step)
-    return min(limits, default=None)
+    cfg = config.general
+    of_episodes = cfg.max_episode * cfg.max_step if cfg.max_episode > 0 and cfg.max_step > 0 else None
+    return min(filter(None, (config.planned_steps, of_episodes)), default=None)
 
 
 def _bytes(space: spaces.Space) -> int:

@@ -29,7 +29,7 @@ from framework.log import LOGGER, repeat
 from framework.loop.backend import Lost, Now
 from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk
-from framework.policies.policy_plan import plan, run_ahead
+from framework.policies.policy_plan import plan
 from framework.screen.formatting import counted
 
 ROUNDING = 1e-6
@@ -72,7 +72,7 @@ class RayBackend:
     ) -> None:
         """stopping: True if the run was asked to stop. renew: starts Ray again if it has ended."""
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
-        self.ahead = run_ahead(config)
+        self.ahead = config.run_ahead
         self.processes = self
         self.say: Callable[[str], None] = LOGGER.warning
         self.stopping, self.renew = stopping, renew

@@ -233,5 +233,6 @@ def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tup
     if evaluation := run.newest_evaluation():
         parts.append(tr("evaluation {score}", score=spread(evaluation)))
     parts += filter(None, [pausing_for(task.log)])
-    share = cfg.share(episode["step"], episode["episode"], episode["update"])
+    last = (run.newest_iterations() or [{}])[-1]
+    share = cfg.length.share(episode["step"], episode["episode"], episode["update"], last.get("iteration", 0))
     return min(1.0, episode["step"] / until) if until else share, "   ".join(parts)

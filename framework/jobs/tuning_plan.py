@@ -143,7 +143,7 @@ class RunPlan(TuningPlan):
 
     @property
     def budget(self) -> int | None:
-        return budget(self.config(self.first[0]))
+        return self.config(self.first[0]).planned_steps
 
     def resume_command(self, folder: Path) -> str:
         words = [f"tune_cfg.ray_address={self.cfg.ray_address}"] if self.cfg.ray_address else []
@@ -204,7 +204,7 @@ class RunPlan(TuningPlan):
         if cfg.scheduler == "none":
             return []
         scheduler, first = f"{self._where('scheduler')}: tune_cfg.scheduler", f"{self._where('rungs')}: tune_cfg.rungs"
-        budgets = {budget(self.config(settings)) for settings in self.first}
+        budgets = {self.config(settings).planned_steps for settings in self.first}
         if len(budgets) > 1:
             return [
                 tr(
@@ -303,10 +303,3 @@ def _explored(domain: Domain, value: Any, random: np.random.Generator) -> Any:
     if anew:
         return draw(domain, random)
     return value if domain.kind in LISTS else within(domain, value * factor)
-
-
-def budget(config: RunConfig) -> int | None:
-    """Returns the environment steps of a run; None if another limit ends it."""
-    cfg = config.general
-    limits = [limit for limit in (cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps) if limit > 0]
-    return min(limits, default=None)

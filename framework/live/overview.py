@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from framework.screen.outcome import shown
 
 ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
-LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration", "iteration_steps")
+LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration")
 """Settings that tell how long a run is planned to be."""
 READ_SECONDS = 0.5
 """Time after which the rest of the runs that are new waits for the next look."""
@@ -154,7 +154,7 @@ class Overview:
             for name in ("step", "episode", "update")
         }
         seconds = number(last.get("seconds_total"))
-        share = self._share(run, counts)
+        share = self._share(run, [counts["step"], counts["episode"], counts["update"], number(last.get("iteration"))])
         return {
             **counts,
             "mean": number(last.get("return_mean")),
@@ -164,8 +164,9 @@ class Overview:
             "left": number(seconds * (1 - share) / share) if seconds and share else None,
         }
 
-    def _share(self, run: RecordedRun, counts: Row) -> float:
-        """Returns the share of the planned run that is done."""
+    def _share(self, run: RecordedRun, counts: Iterable[float | None]) -> float:
+        """Returns the share of the planned run that is done. counts: steps, episodes, updates and complete
+        iterations."""
         plan = run.task.params
         stamp = stamp_of(plan)  # a resume may have another plan
         if plan not in self._plans or self._plans[plan][0] != stamp:
@@ -173,7 +174,7 @@ class Overview:
             section = general if isinstance(general, dict) else {}
             limits = {name: section[name] for name in LIMITS if number(section.get(name)) is not None}
             self._plans[plan] = stamp, GeneralConfig.model_construct(**limits)
-        return self._plans[plan][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
+        return self._plans[plan][1].length.share(*(count or 0 for count in counts))
 
 
 def id_of(name: str) -> str:

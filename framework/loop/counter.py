@@ -3,16 +3,18 @@
 from algos.base import Progress
 from config.model.course import RunLength
 from framework.loop.curriculum import Phases
-from framework.loop.iteration import Count
+from framework.loop.iteration import Count, Place
 
 
 class Counter:
     """The amount of training so far."""
 
-    def __init__(self, length: RunLength, phases: Phases) -> None:
-        """length: planned one of the run. phases: those of the curriculum."""
-        self.length, self.phases = length, phases
+    def __init__(self, length: RunLength, phases: Phases, offline: int = 0) -> None:
+        """length: planned one of the run. phases: those of the curriculum. offline: see Trainer."""
+        self.length, self.phases, self.offline = length, phases, offline
         self.count = Count()
+        self.place = Place()
+        """Place of the running iteration."""
 
     def accepted(self, steps: int, episodes: int) -> None:
         """Counts the steps of a fragment, and the episodes that ended in it."""
@@ -23,6 +25,13 @@ class Counter:
         """Counts updates."""
         self.count = self.count._replace(update=self.count.update + updates)
 
+    @property
+    def work(self) -> int:
+        """Amount that iterations are measured by: environment steps, and before them the updates from given data."""
+        return self.count.step + (self.count.update if self.offline < 0 else min(self.count.update, self.offline))
+
     def progress(self) -> Progress:
         """Returns the counts and the share of the planned run, for schedules. Never depends on the clock."""
-        return Progress(*self.count, self.length.share(*self.count), self.phases.now)
+        before, first, last = self.place
+        iterations = before + (min(1.0, (self.work - first) / (last - first)) if last > first else 0.0)
+        return Progress(*self.count, self.length.share(*self.count, iterations), self.phases.now)

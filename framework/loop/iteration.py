@@ -32,6 +32,16 @@ class Count(NamedTuple):
     update: int = 0
 
 
+class Place(NamedTuple):
+    """Place of an iteration in the run."""
+
+    before: int = 0
+    """Number of iterations before it."""
+    first: int = 0
+    last: int = 0
+    """Amount of work (Counter.work) at which it begins, and at which it is complete; the same before it starts."""
+
+
 class Score(NamedTuple):
     """Mean evaluation return of the best model, and the update that it was saved at."""
 
@@ -168,7 +178,7 @@ class Iteration:
         self.number = number
         """Running number, from 1."""
         self.work_before, self.steps_before = work_before, steps_before
-        """Amount before it that iterations are measured by (Trainer.work), and environment steps before it. They differ
+        """Amount before it that iterations are measured by (Counter.work), and environment steps before it. They differ
         where something is learned from given data."""
         self.steps = 0
         """Amount that it needs at least; 0 before it starts."""
@@ -196,6 +206,10 @@ class Iteration:
         """Returns True if it has all its steps. It is still the running one while it is evaluated and saved, so that
         its result includes the evaluation."""
         return 0 < self.steps <= work - self.counted_from
+
+    @property
+    def place(self) -> Place:
+        return Place(self.number - 1, self.work_before, self.counted_from + self.steps)
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
         """Adds episodes that have ended."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from algos.base import Tree
+from algos.base import Progress, Tree
 from framework.collect.fragment import Episode
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Result, Row
@@ -62,5 +62,6 @@ class Narrator(Observer):
     def warn(self, text: str) -> None:
         """Tells of something that the user may want to change."""
 
-    def round(self, count: Count, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
-        """Receives the counters after a round. load: returns how busy processes are, and what limits the speed."""
+    def round(self, count: Progress, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+        """Receives how far training is after a round. load: returns how busy processes are, and what limits the
+        speed."""

@@ -56,9 +56,9 @@ class Trainer:
         """Facts that every checkpoint is saved with."""
         self.points = SavePoints(cfg, store)
         self.phases = phases or Phases(None)
-        self.rules, self.offline = StopRules(cfg, stopping, pause_at), offline
+        self.rules = StopRules(cfg, stopping, pause_at)
         self.asked_to_save = asked_to_save
-        self.counter = Counter(cfg.length, self.phases)
+        self.counter = Counter(cfg.length, self.phases, offline)
         self.iteration = Iteration()
         self.updates = 0
         """Updates of this session."""
@@ -106,7 +106,8 @@ class Trainer:
             if self._complete():
                 self._end_iteration()  # one that ended after a save has left its result
             if self.stop_reason() is None:  # a run that has ended repeats its last checkpoint as it was
-                self.iteration.ask(steps, self.work())
+                self.iteration.ask(steps, self.counter.work)
+                self.counter.place = self.iteration.place
             while not self._complete() and self.stop_reason() is None:
                 self.round()
                 if self.points.due(self._done()):
@@ -118,19 +119,13 @@ class Trainer:
         return self.stop_reason()
 
     def _complete(self) -> bool:
-        return self.iteration.complete(self.work())
-
-    def work(self) -> int:
-        """Returns the amount that iterations are measured by: environment steps, and before them the updates from given
-        data."""
-        alone = self.count.update if self.offline < 0 else min(self.count.update, self.offline)
-        return self.count.step + alone
+        return self.iteration.complete(self.counter.work)
 
     def _end_iteration(self) -> None:
         self._validate()
         result = self.result()
         self.last_return = result["return_mean"]
-        self.iteration = Iteration(self.iteration.number + 1, self.work(), self.seconds(), self.count.step)
+        self.iteration = Iteration(self.iteration.number + 1, self.counter.work, self.seconds(), self.count.step)
         reason = self.stop_reason()
         self.last = {**result, "done": reason is not None, "reason": reason}
         for observer in self.observers:
@@ -168,7 +163,7 @@ class Trainer:
         """Runs one round of the training loop, which is `SingleProcess.round` in framework/loop/single_process.py."""
         self._account(self.backend.round(self.counter.progress))
         processes = self.backend.processes
-        self.narrator.round(self.count, *([processes.load] if processes else []))
+        self.narrator.round(self.counter.progress(), *([processes.load] if processes else []))
         for observer in self.observers:
             observer.settled()
 
@@ -311,7 +306,7 @@ class Trainer:
         the iteration that a stop rule has broken off comes after the checkpoint: a resume removes it, and goes on with
         that iteration."""
         self.save()
-        if self.iteration.work_before < self.work():
+        if self.iteration.work_before < self.counter.work:
             self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)
@@ -346,6 +341,7 @@ class Trainer:
         different = self.backend.load_state(tree, saved.journal or ())
         self.elapsed, self.last_return = tree["elapsed"], tree["last_return"]
         self.iteration.load_state(tree["iteration"])
+        self.counter.place = self.iteration.place
         self.rows.load_state(tree["rows"])
         self.points.load_state(saved, self.place(), branch)
         if not branch:

@@ -143,21 +143,9 @@ class JointPlan(Plan):
         return min(1 / spec.fragment, spec.updates_per_step * rows * policy.per_row)
 
 
-def learning(config: RunConfig) -> tuple[AlgoConfig, ...]:
-    """Returns the settings of the algorithms that learn; known before the environment is."""
-    trained = tuple(policy for policy in config.policies.values() if policy.train)
-    return trained if config.policies else (config.algo,)
-
-
-def run_ahead(config: RunConfig) -> int:
-    """Returns the number of chunks that may be queued for the learner while workers keep collecting."""
-    setting = config.general.run_ahead
-    return min((type(algo).RUN_AHEAD for algo in learning(config)), default=0) if setting is None else setting
-
-
 def needs_global_state(config: RunConfig) -> bool:
     """Returns True if a policy learns from the state of the whole environment."""
-    return any(algo.needs_global_state() for algo in learning(config))
+    return any(algo.needs_global_state() for algo in config.learning)
 
 
 def plan(config: RunConfig, spec: "EnvSpec") -> SinglePlan | JointPlan:
@@ -169,7 +157,7 @@ def plan(config: RunConfig, spec: "EnvSpec") -> SinglePlan | JointPlan:
 
 def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
     shared: dict[str, Any] = {}
-    apart = run_ahead(config) > 0 and config.general.mp_backend == "ray"
+    apart = config.run_ahead > 0 and config.general.mp_backend == "ray"
     for name, algo, package, slots in assign(config, spec.joint):
         rows = spec.rows * slots.count
         # windows of workers that do not wait for one another are not joined; their transitions share a replay memory

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from algos.base import Tree
+from algos.base import Progress, Tree
 from config.config import GeneralConfig
 from config.read.opening import regular
 from config.read.paths import as_written
@@ -97,7 +97,7 @@ class Console(Narrator):
         self._evaluated: Sequence[str] = ()
         self._values: Mapping[str, float] = {}
         self._evaluation = ""
-        self._count: Counts = Count()
+        self._count = Progress()
         self._load = ("", "")
         self._rounded = self._began
         """Time of the last round."""
@@ -110,7 +110,7 @@ class Console(Narrator):
 
     def start(
         self,
-        count: Counts,
+        count: Progress,
         seconds: float = 0.0,
         best: float | None = None,
         columns: Sequence[str] = (),
@@ -127,7 +127,7 @@ class Console(Narrator):
         self._highest_mean = float("-inf") if best is None else best
         self._pace.start(self._began, count)
 
-    def round(self, count: Counts, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+    def round(self, count: Progress, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
         """Shows progress after a round, at most a few times a second. load: returns how busy the processes are and
         which one limits the speed."""
         now = time.monotonic()
@@ -138,7 +138,7 @@ class Console(Narrator):
             self._take(now, count, load())
             self._screen.draw(*self._picture(now))
 
-    def _take(self, now: float, count: Counts, load: tuple[str, str]) -> None:
+    def _take(self, now: float, count: Progress, load: tuple[str, str]) -> None:
         """Takes down the present counters."""
         self._log.flush()
         self._pace.mark(now, count)
@@ -146,7 +146,7 @@ class Console(Narrator):
 
     def _picture(self, now: float) -> terminal.Picture:
         count, elapsed = self._count, now - self._began + self._earlier
-        fraction = self.cfg.share(count.step, count.episode, count.update)
+        fraction = count.fraction
         if self.cfg.max_time > 0:
             fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
         processes, limit = self._load
@@ -169,7 +169,7 @@ class Console(Narrator):
         return tr("{text}, {time} so far", text=text, time=clock(now - self._rounded)) if text else ""
 
     @contextlib.contextmanager
-    def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
+    def shown_on(self, screen: terminal.Screen, count: Callable[[], Progress]) -> Iterator[None]:
         """Shows progress on another screen, on which it settles at the end; an error leaves the last picture. count:
         returns the counters."""
         before, self._screen, self._next = self._screen, screen, 0.0
@@ -307,14 +307,14 @@ class Console(Narrator):
             length=self._length,
         )
 
-    def _head(self, fraction: float, elapsed: float, count: Counts) -> str:
+    def _head(self, fraction: float, elapsed: float, count: Progress) -> str:
         left = self._pace.left(count, elapsed)
         parts = [f"{fraction:.0%}"] if fraction else []
         parts.append(tr("{time} so far", time=clock(elapsed)))
         parts += [] if left is None else [tr("{time} left", time=clock(left))]
         return tr(", ").join(parts)
 
-    def _counters(self, count: Counts) -> str:
+    def _counters(self, count: Progress) -> str:
         cfg = self.cfg
         steps, updates = self._pace.speeds()
         parts = [

@@ -12,7 +12,6 @@ from config.read.loader import RunConfig
 from config.tell.language import tr
 from framework.archive import sentences
 from framework.disk.task_dir import installed_version
-from framework.policies.policy_plan import run_ahead
 
 _UNRECORDED = {"compile": "off", "fast": "on", "compiler": None}
 """Facts of checkpoints that are older than their record."""
@@ -84,7 +83,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,
-        "run_ahead": run_ahead(config) if ray else 0,
+        "run_ahead": config.run_ahead if ray else 0,
         "compile": cfg.compile,
         "compiler": compiled_steps.compiler() if cfg.compile == "on" and device.type == "cpu" else None,
     }

@@ -500,8 +500,8 @@ class Experiment:
         """Starts the console's clock of training."""
         trainer = self.trainer
         rows = trainer.rows
-        doing = self.backend.doing
-        self.console.start(trainer.count, trainer.elapsed, trainer.points.best, rows.shown, rows.evaluated, doing)
+        progress, doing = trainer.counter.progress(), self.backend.doing
+        self.console.start(progress, trainer.elapsed, trainer.points.best, rows.shown, rows.evaluated, doing)
 
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run

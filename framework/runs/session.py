@@ -231,7 +231,7 @@ class Run:
         self._reason = None if self._asked else reason
         trainer.iteration.broken_off = self._asked
         if self._asked:
-            rest = trainer.iteration.counted_from + steps - trainer.work()
+            rest = trainer.iteration.counted_from + steps - trainer.counter.work
             unsaved = tr("NOT saved; logs/log.txt has the reason") if trainer.points.unsaved else tr("saved")
             values = {"path": as_written(self.task), "saved": unsaved, "step": self.count.step}
             if rest > 0:
@@ -267,7 +267,7 @@ class Run:
             screen = self._cell.begin()
         self._is_shown = True
         try:
-            with self._experiment.console.shown_on(screen, lambda: self.count):
+            with self._experiment.console.shown_on(screen, self._experiment.trainer.counter.progress):
                 yield
         finally:
             self._is_shown = False

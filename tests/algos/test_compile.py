@@ -115,6 +115,9 @@ def config_of(*words: str, algo: str = "DQN") -> RunConfig:
         # windows of 8 x 128 steps, four minibatches of 256, 10 epochs: 40 updates for 1,024 steps
         ("PPO", ["general_cfg.max_total_step=10240", "env_cfg.n_envs=8", "algo_cfg.batch_size=1024",
                  "algo_cfg.sgd_batch_size=256", "algo_cfg.k_epochs=10"], 400),
+        # an iteration of at least 1,000 steps is a window
+        ("PPO", ["general_cfg.max_iteration=10", "env_cfg.n_envs=8", "algo_cfg.batch_size=2048",
+                 "algo_cfg.sgd_batch_size=256", "algo_cfg.k_epochs=10"], 800),
     ],
 )  # fmt: skip
 def test_the_planned_updates_follow_from_the_limits(algo: str, words: list[str], updates: int) -> None:

@@ -718,6 +718,38 @@ def test_what_was_decided_about_limits_is_one_note(settings: list[str], note: st
     assert limits_of(*settings)[2] == ((note,) if note else ())
 
 
+@pytest.mark.parametrize(
+    ("words", "options", "unused", "limits"),
+    [
+        (["general_cfg.max_total_step=1000000"], {}, "max_episode 2,000", (-1, 1_000_000, -1, -1)),
+        (["general_cfg.max_update=9", "general_cfg.max_iteration=4"], {}, "max_episode 2,000", (-1, -1, 9, 4)),
+        ([], {"stop": '{"timesteps_total": 500}'}, "max_episode 2,000", (-1, 500, -1, -1)),
+        ([], {"values": {"general_cfg": {"max_update": 5}}}, "max_episode 2,000", (-1, -1, 5, -1)),
+        (["general_cfg.max_update=5", "general_cfg.max_episode=7"], {}, None, (7, -1, 5, -1)),
+        (["general_cfg.max_time=60"], {}, None, (2000, -1, -1, -1)),
+        (["general_cfg.max_total_step=-1"], {}, None, (2000, -1, -1, -1)),
+        (["general_cfg.max_episode=9"], {"algo": "PPO", "env": "MountainCar-v0"}, "max_total_step ", (9, -1, -1, -1)),
+    ],
+)
+def test_limits_of_a_preset_or_of_a_usual_run_end_where_another_amount_is_written(
+    words: list[str], options: dict[str, Any], unused: str | None, limits: tuple[int, ...]
+) -> None:
+    config = loaded(None, *words, **{"algo": "QLearning", "env": "Taxi-v4", **options})
+    cfg = config.general
+    assert (cfg.max_episode, cfg.max_total_step, cfg.max_update, cfg.max_iteration) == limits
+    notes = [note for note in config.notes if note.startswith("not used, since ")]
+    assert len(notes) == (unused is not None)
+    assert (unused or "") in "".join(notes)
+
+
+def test_a_run_that_is_loaded_keeps_its_limits(task_root: Path) -> None:
+    name = "Train_CartPole-v1_DQN_20260131-101500"
+    limits = loaded(None, resume=name, task_root=task_root).general.max_episode
+    longer = loaded(None, "general_cfg.max_total_step=5000", resume=name, task_root=task_root)
+    assert (longer.general.max_episode, longer.general.max_total_step) == (limits, 5000)
+    assert limits > 0
+
+
 def test_the_quick_start_and_every_preset_decide_nothing() -> None:
     assert limits_of(path=QUICKSTART) == (100, 200, ())
     for path in presets.PRESETS.glob("*/*.yaml"):

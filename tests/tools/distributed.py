@@ -137,7 +137,7 @@ class Run:
         backend.say = lambda text: None
 
     def now(self) -> Progress:
-        return Progress(*self.count, self.cfg.share(*self.count))
+        return Progress(*self.count, self.cfg.length.share(*self.count, 0))
 
     def take_in(self, events: Iterator[Accepted | Learned]) -> None:
         for event in events:

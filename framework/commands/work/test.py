@@ -21,8 +21,10 @@ from framework.disk.atomic import write_whole
 from framework.disk.csv_log import CsvLog
 from framework.disk.task_dir import TaskDir, circumstances
 from framework.errors import Interrupted, JoystickError
+from framework.loop.counter import Counter
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluation
+from framework.loop.iteration import Count, Iteration
 from framework.policies.policy_plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
@@ -117,9 +119,12 @@ class _Test:
 
     def _progress(self) -> Progress:
         """Returns how far training was at the checkpoint, by the limits of the run."""
-        step, episode, update = (int(self.saved.facts[name]) for name in ("step", "episode", "update"))
         trained = GeneralConfig.model_construct(**settings_of(self.saved, self.config)["general_cfg"])
-        return Progress(step, episode, update, trained.share(step, episode, update))
+        counter, iteration = Counter(trained.length, Phases(None), self.config.algo.offline_updates_of()), Iteration()
+        iteration.load_state(self.saved.tree["iteration"])
+        counter.count = Count(*(int(self.saved.facts[name]) for name in Count._fields))
+        counter.place = iteration.place
+        return counter.progress()
 
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""

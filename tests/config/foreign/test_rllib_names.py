@@ -150,7 +150,7 @@ def test_an_iteration_of_ppo_is_a_train_batch_unless_its_steps_are_written() -> 
     assert general() == (4, 1000)
     assert general(algo="A2C", train_batch_size=200) == (4, 1000), "there a clock ends it"
     run = loaded(algo="DQN", stop='{"training_iteration": 4}')
-    expected = "max_iteration 4 (of 1,000 environment steps each: general_cfg.iteration_steps)"
+    expected = "max_iteration 4 (an iteration has 1,000 environment steps, or more: general_cfg.iteration_steps)"
     assert f"--stop: training_iteration 4 -> {expected}" in run.notes
 
 
@@ -161,6 +161,97 @@ def test_a_schedule_is_over_the_steps_of_all_iterations_if_they_end_the_run() ->
         run = loaded("general_cfg.preset=none", algo="PPO", config=json.dumps(settings), stop=json.dumps(stop))
         assert run.algo.lr == {"linear": [0.001, 0.0005]}
         assert [note for note in run.notes if "(over the 8,192 steps of the run)" in note]
+
+
+@pytest.mark.parametrize(
+    ("words", "stop", "lr", "steps"),
+    [
+        ([], {}, [0.001, 0.0], 16384),  # as long as the points
+        (["general_cfg.max_total_step=8192"], {}, [0.001, 0.0005], 8192),
+        (["general_cfg.max_total_step=8192"], {"timesteps_total": 4096}, [0.001, 0.0005], 8192),  # a word wins
+        ([], {"timesteps_total": 8192, "time_total_s": 60}, [0.001, 0.0005], 8192),  # the clock moves no point
+        (["general_cfg.max_iteration=4"], {}, [0.001, 0.0005], None),
+        (["general_cfg.max_iteration=4"], {"timesteps_total": 4096}, [0.001, 0.00075], 4096),
+        ([], {"episode_reward_mean": 400}, [0.001, 0.0], 16384),
+    ],
+)
+def test_points_of_a_schedule_keep_their_places_whatever_ends_the_run(
+    words: list[str], stop: dict[str, float], lr: list[float], steps: int | None
+) -> None:
+    """The learning rate falls by 0.001 in 16,384 steps, also in a shorter run. The preset has a limit of its own."""
+    settings = {"lr_schedule": [[0, 0.001], [16384, 0]], "train_batch_size": 2048}
+    run = loaded(*words, algo="PPO", env="CartPole-v1", config=json.dumps(settings), stop=json.dumps(stop))
+    assert run.algo.lr == {"linear": pytest.approx(lr)}
+    assert run.general.max_total_step == (steps or -1)
+
+
+@pytest.mark.parametrize(
+    ("words", "stop", "answer"),
+    [
+        (["general_cfg.max_update=100"], {}, "and max_update may end the run; write algo_cfg.lr, such as {linear:"),
+        ([], {"episodes_total": 9, "timesteps_total": 500}, "and max_episode may end the run; write algo_cfg.lr, such"),
+        ([], {"time_total_s": 60}, "and the clock alone ends the run; add a limit in steps, such as timesteps_total"),
+        (["general_cfg.max_time=60"], {}, "and the clock alone ends the run; add a limit in steps"),
+    ],
+)
+def test_a_limit_that_would_move_the_points_of_a_schedule_is_refused(
+    words: list[str], stop: dict[str, float], answer: str
+) -> None:
+    settings = json.dumps({"lr_schedule": [[0, 0.001], [16384, 0]]})
+    [problem] = problems(*words, algo="PPO", config=settings, stop=json.dumps(stop))
+    assert problem.startswith(f"--config: lr_schedule: its points are steps, {answer}")
+
+
+def test_a_schedule_of_a_run_from_data_counts_the_steps_of_its_updates() -> None:
+    """An update of 32 transitions counts for 32 steps."""
+    settings = {"lr": [[0, 0.001], [6400, 0]], "train_batch_size": 32, "algo_cfg": {"data": "x.jsonl"}}
+    for words, stop, lr, updates in (
+        ((), None, [0.001, 0.0], 200),
+        (("general_cfg.max_update=100",), None, [0.001, 0.0005], 100),
+        ((), '{"timesteps_total": 3200}', [0.001, 0.0005], 100),
+    ):
+        run = loaded(*words, "general_cfg.preset=none", algo="BC", config=json.dumps(settings), stop=stop)
+        assert (run.algo.lr, run.general.max_update) == ({"linear": lr}, updates)
+
+
+def test_whatever_is_counted_in_iterations_counts_those_of_rllib() -> None:
+    """A train batch of PPO, also without a number of them that ends the run."""
+    batch = {"train_batch_size": 200, "sgd_minibatch_size": 50}
+    for words in ({"config": {**batch, "evaluation_interval": 2}}, {"config": batch, "checkpoint_freq": 2}):
+        run = loaded("general_cfg.preset=none", algo="PPO", **{**words, "config": json.dumps(words["config"])})
+        cfg = run.general
+        assert (cfg.model_save_unit, cfg.model_save_fre, cfg.iteration_steps) == ("iteration", 2, 200)
+        assert cfg.online_eval == ("checkpoint_freq" not in words)
+        assert "an iteration is a train batch)" in "".join(run.notes)
+    cfg = loaded("general_cfg.iteration_steps=70", algo="PPO", config=json.dumps(batch), checkpoint_freq=2).general
+    assert (cfg.model_save_fre, cfg.iteration_steps) == (2, 70)
+
+
+def test_checkpoints_come_with_the_evaluations_or_are_refused() -> None:
+    settings = json.dumps({"evaluation_interval": 2})
+    assert loaded(algo="PPO", config=settings, checkpoint_freq=4).general.model_save_fre == 2
+    [problem] = problems(algo="PPO", config=settings, checkpoint_freq=3)
+    assert problem.startswith("--checkpoint-freq: checkpoint_freq: checkpoints come with the evaluations here, and")
+
+
+@pytest.mark.parametrize(
+    ("algo", "more", "steps"),
+    [
+        ("A2C", {"train_batch_size": 2048}, 8192),  # an iteration of at least 1,000 steps is a window
+        ("A2C", {"train_batch_size": 2048, "num_workers": 2}, 16384),  # two windows, which workers collect in step
+        ("IMPALA", {"train_batch_size": 2048, "num_workers": 2}, 8192),
+        ("A2C", {"train_batch_size": 300, "num_envs_per_worker": 3}, 4800),  # four windows of 100 steps of each row
+        ("PPO", {"train_batch_size": 2048, "timesteps_per_iteration": 3000}, 16384),
+        ("DQN", {"rollout_fragment_length": 3}, 4008),
+    ],
+)
+def test_a_schedule_counts_iterations_as_they_are_collected(algo: str, more: dict[str, int], steps: int) -> None:
+    """They have whole windows, or fragments."""
+    settings = {"lr_schedule": [[0, 0.002], [2 * steps, 0]], **more}
+    run = loaded("general_cfg.preset=none", algo=algo, config=json.dumps(settings), stop='{"training_iteration": 4}')
+    rates = [rate for key in ("lr", "actor_lr") if (rate := getattr(run.algo, key, None))]
+    assert rates == [{"linear": [0.002, 0.001]}]
+    assert run.planned_steps == steps
 
 
 @pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])

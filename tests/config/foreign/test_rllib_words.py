@@ -325,7 +325,7 @@ def test_points_in_steps_are_a_schedule_over_the_run(
 def test_points_in_steps_need_a_run_that_is_counted_in_steps() -> None:
     with pytest.raises(ConfigError) as refused:
         loaded(algo="PPO", config=json.dumps({"lr": LINE}), stop='{"episodes_total": 500}')
-    assert "its points are steps, and the run ends by episodes; write algo_cfg.lr" in str(refused.value)
+    assert "its points are steps, and max_episode may end the run; write algo_cfg.lr" in str(refused.value)
 
 
 def test_parts_of_an_experiment_that_need_nothing_are_notes(tmp_path: Path) -> None:

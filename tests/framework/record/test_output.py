@@ -18,6 +18,7 @@ import pytest
 from imageio import v3 as imageio
 from PIL import Image
 
+from algos.base import Progress
 from config.config import GeneralConfig
 from config.read.loader import load
 from config.tell import language
@@ -521,11 +522,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def play(console: Console, clock: Clock, rounds: int = 100, seconds: float = 1.0) -> None:
     """A run of 100 episodes of 20 steps, one round each."""
-    console.start(Count(0, 0, 0), columns=SHOWN)
+    console.start(Progress(), columns=SHOWN)
     for n in range(rounds):
         clock.now += seconds
         console.episodes(*ended(n + 1, float(n), 20, loss=0.5, epsilon=0.1))
-        console.round(Count(20 * (n + 1), n + 1, 10 * (n + 1)))
+        console.round(Progress(20 * (n + 1), n + 1, 10 * (n + 1), (n + 1) / 100))
 
 
 def test_a_pipe_gets_plain_lines_that_say_how_things_stand(tmp_path: Path, clock: Clock) -> None:
@@ -576,7 +577,7 @@ def test_speed_and_time_left_are_those_of_the_last_half_minute(tmp_path: Path, c
     play(console, clock, rounds=40, seconds=0.5)
     for n in range(41, 81):
         clock.now += 2.0
-        console.round(Count(20 * n, n, 10 * n))
+        console.round(Progress(20 * n, n, 10 * n, n / 100))
     console.close()
     assert "80%, 1:40 so far, 0:40 left | trained episode 80 of 100, step 1,600 (10/s)" in stream.getvalue()
 
@@ -618,14 +619,15 @@ def test_the_first_picture_has_share_speed_and_time_left(tmp_path: Path, clock: 
     """The first round of PPO is 2,048 steps long: speeds are measured from the start of training, after a resume from
     the counters of the checkpoint."""
     for start, seconds, line in (
-        (Count(0, 0, 0), 0.0, "10%, 0:40 so far, 5:52 left | trained episode 0, step 2,048 of 20,048 (51/s), "),
-        (Count(8000, 0, 0), 60.0, "50%, 1:40 so far, 3:15 left | trained episode 0, step 10,048 of 20,048 (51/s), "),
+        (Progress(), 0.0, "10%, 0:40 so far, 5:52 left | trained episode 0, step 2,048 of 20,048 (51/s), "),
+        (Progress(8000), 60.0, "50%, 1:40 so far, 3:15 left | trained episode 0, step 10,048 of 20,048 (51/s), "),
     ):
         stream = io.StringIO()
         console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=-1, max_total_step=20_048), stream)
         console.start(start, seconds)
         clock.now += 40
-        console.round(Count(start.step + 2048, 0, 320))
+        step = start.step + 2048
+        console.round(Progress(step, 0, 320, step / 20_048))
         console.close()
         assert stream.getvalue() == f"{line}update 320 (8/s)\n"
 
@@ -702,7 +704,7 @@ def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
     for mean, best in ((100.0, True), (200.0, True), (200.0, True), (150.0, False)):
         console.evaluation(evaluated(mean), Count(update=1), best)
     assert [line.endswith("the best so far") for line in stream.getvalue().splitlines()] == [True, True, False, False]
-    console.start(Count(0, 0, 0), best=200.0)
+    console.start(Progress(), best=200.0)
     console.evaluation(evaluated(200.0), Count(update=1), True)
     assert not stream.getvalue().endswith("the best so far\n")
     console.close()
@@ -710,7 +712,7 @@ def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
 
 def test_a_line_of_the_log_ends_without_a_comma(tmp_path: Path) -> None:
     console = Console(tmp_path / "log.txt", GeneralConfig(), io.StringIO())
-    console.start(Count(), columns=SHOWN)
+    console.start(Progress(), columns=SHOWN)
     console.episodes(*ended(1, 11.0, 11))
     console.episodes(*ended(2, 12.0, 12, loss=0.5))
     console.close()
