@@ -61,7 +61,8 @@ class OfflineReplay(Memory):
         self.data = self._filled(data, Replay(self._alone, data_rng, goal, depth=depth))
         self.held_out = None if data.held_out is None else self._drawn(data.held_out, seed)
         fresh = replace(spec, batch_size=spec.batch_size - share, data=None)
-        self.fresh = Replay(fresh, rng, goal, collectors, most, depth, scale=self.data.scale)
+        self.fresh = Replay(fresh, rng, goal, collectors, most, depth)
+        self.fresh.scale = self.data.scale  # one for all that a minibatch has
 
     def _filled(self, data: OfflineData, replay: Replay) -> Replay:
         """Fills a replay memory with data, and returns it."""

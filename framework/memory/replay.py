@@ -40,11 +40,9 @@ class Replay(Memory):
         most: int = MOST_AT_ONCE,
         depth: int = 0,
         mirror: torch.device | None = None,
-        scale: ReturnScale | None = None,
     ) -> None:
         """most: largest number of minibatches in a chunk. depth: number of frames of an observation, each of which is
-        stored once; 0: observations are stored whole. mirror: device that learns, and has the frames too. scale: of the
-        returns, shared with another memory."""
+        stored once; 0: observations are stored whole. mirror: device that learns, and has the frames too."""
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError(tr("relabeling takes the goal of the environment, and samples of a single step"))
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
@@ -55,9 +53,7 @@ class Replay(Memory):
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)
-        if scale is None and spec.return_limit is not None:
-            scale = ReturnScale(spec.gamma, spec.return_limit)
-        self.scale = scale
+        self.scale = None if spec.return_limit is None else ReturnScale(spec.gamma, spec.return_limit)
         self._tree: SumTree | None = None
         self._hindsight: list[Hindsight] = []
         """One per ring, if the memory relabels."""
