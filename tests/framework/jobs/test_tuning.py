@@ -71,22 +71,23 @@ algo_cfg: {{lr: {{grid: [0.01, 0.1, 0.5]}}, gamma: {{grid_search: [0.9, 0.99]}}}
 
 
 def test_population_based_training_goes_on_from_the_best_with_other_settings() -> None:
+    folder = Path("pbt #1: a")  # a copy gets the path of its parent as a setting
     written(f"""\
 general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 90}}
 env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{log: [1e-4, 0.1]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
 tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
 """)
-    assert run("tune", "--yaml", "tune.yaml", "--into", "pbt") == 0
-    rows = {row["name"]: row for row in table("pbt")}
+    assert run("tune", "--yaml", "tune.yaml", "--into", str(folder)) == 0
+    rows = {row["name"]: row for row in table(folder)}
     assert [row["state"] for row in rows.values()].count("finished") == 4
     copies = [name for name in rows if "_" in name]
     assert len(copies) == 2, "one of four at each of two rungs"
-    known = json.loads(Path("pbt/tune.json").read_text())["trials"]
+    known = json.loads((folder / "tune.json").read_text())["trials"]
     for name in copies:
         parent = rows[known[name]["parent"]]
         assert rows[name]["algo_cfg.batch_size"] == parent["algo_cfg.batch_size"], "it may not change in a training"
-        facts = json.loads(Path("pbt/trials", name, "run.json").read_text())
+        facts = json.loads((folder / "trials" / name / "run.json").read_text())
         assert f"trials/{parent['name']}/models" in facts["branched_from"]
         assert facts["pauses"][str(known[name]["at_step"])]["step"] == known[name]["at_step"]
 
