@@ -78,6 +78,26 @@ def test_a_tuning_of_which_all_calls_fail_comes_to_its_end() -> None:
     assert json.loads(Path("none/tune.json").read_text())["finished"] is True
 
 
+@pytest.mark.parametrize("more", [{}, {"scheduler": "halving", "rungs": 2, "eta": 2}])
+def test_who_ends_with_a_number_that_is_not_finite_has_no_score(
+    more: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if its earlier numbers were the best of all."""
+
+    def diverges(config: dict[str, Any], report: Any) -> None:
+        for step in (1, 2, 3):
+            if not report(step=step, loss=config["x"] if step == 1 else 10 * float(config["end"])):
+                return
+
+    space = {"x": joystick.grid(1, 2), "end": joystick.grid("1", "nan", "inf", "-inf")}
+    found = joystick.tune(diverges, space=space, score="loss", mode="min", into="some", jobs=2, show=True, **more)
+    assert found.best is not None
+    assert found.best["settings"] == {"x": 1, "end": "1"}
+    scores = {each["settings"]["end"]: each["score"] for each in found.trials}
+    assert scores == {"1": 10, "nan": None, "inf": None, "-inf": None}
+    assert "warning" not in capsys.readouterr().out
+
+
 def test_who_fails_later_counts_at_earlier_comparisons_also_when_the_tuning_is_repeated() -> None:
     """The best of the first rung fails on its way to the second: nobody takes its place, then or later."""
     order = [each["settings"]["x"] for each in joystick.tune(bowl, space=NINE, **HALVING, into="all", jobs=2).trials]
