@@ -17,6 +17,7 @@ from config.tell import language
 from framework.assemble import resources
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
+from tests.tools.charts import lines
 from tests.tools.process import Forked
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
@@ -104,10 +105,12 @@ tune_cfg: {{seeds: 2, score: return_mean}}
     for row in table("seeds"):
         ends = []
         for seed in (3, 4):
-            lines = Path("seeds", row["folder"], f"seed_{seed}/results/progress.csv").read_text().splitlines()
-            ends.append(float(lines[-1].split(",")[lines[0].split(",").index("return_mean")]))
+            rows = Path("seeds", row["folder"], f"seed_{seed}/results/progress.csv").read_text().splitlines()
+            ends.append(float(rows[-1].split(",")[rows[0].split(",").index("return_mean")]))
         assert float(row["score"]) == pytest.approx(sum(ends) / 2)
     assert "seed: 3" in Path("seeds/best.yaml").read_text()
+    page = Path("seeds/report.html").read_text(encoding="utf-8")
+    assert len(lines(page, "episodes")) == len(lines(page)) == 2, "the curve of the first seed, over all axes"
 
 
 # --------------------------------------------------------------------------------------------------- what goes wrong

@@ -13,6 +13,7 @@ import pytest
 from config.read.search_space import Domain
 from config.read.tuning import TuneConfig
 from framework.archive.curves import Curves
+from framework.archive.run import RecordedRun
 from framework.archive.trials import Trial, TrialResult
 from framework.disk.facts import Circumstances
 from framework.jobs import job
@@ -55,7 +56,8 @@ def found(
     curves = {name: (np.array([0.0, 50.0, 100.0]), np.array([0.0, 10.0, 30.0])) for name in ("002", "003")}
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
-        "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
+        "reasons": {"001": "killed"}, "curves": Curves(curves, "return"),
+        "runs": {row.trial.name: RecordedRun(row.folder) for row in rows}, "commands": [("Train", "python main.py")],
         "begun": Circumstances(command_line=["tune", "--yaml", "a b.yaml"]), "importance": importance_of(domains, rows),
     }  # fmt: skip
     return TuningContents(folder=folder, **(values | changes))
