@@ -319,6 +319,18 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert run(*PICKY[:2], *begin.split(), "general_cfg.max_total_step=60") == 0
 
 
+@pytest.mark.usefixtures("forking")
+def test_a_group_of_which_one_run_was_stopped_has_not_come_to_its_end() -> None:
+    write_picky(PAUSE=0.01)
+    process = Forked(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.max_total_step=600")
+    wait_for(lambda: len(children_of(process.pid)) == 2, process)
+    wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/results/train.csv"))) == 2, process)
+    os.kill(children_of(process.pid)[0], signal.SIGTERM)
+    assert process.wait() == 128 + signal.SIGTERM, process.stderr
+    assert sorted(row["status"] for row in rows(the_group())) == ["0", "143"]
+    assert f"to go on       python main.py --allow-import mine resume {the_group()}" in process.stdout
+
+
 def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
