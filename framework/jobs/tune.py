@@ -112,7 +112,7 @@ def _tuning(
     if resume is not None:
         where = {name: flags[name] for name in ("jobs", "ray_address")}
         extra = [name for name, value in flags.items() if value is not None and name not in where]
-        if extra or space or words or not (what is None or callable(what)):
+        if extra or space or words or options["into"] or not (what is None or callable(what)):
             raise ConfigError(
                 "Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"
             )
@@ -137,7 +137,7 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     runner = Functions(function, jobs)
     if folder is None:
         name = getattr(function, "__name__", "function")
-        folder = session.make_folder(tuning, name, "function", sys.argv)
+        folder = session.make_folder(tuning, name, "function", sys.argv, {"function": name})
     return session.drive(plan, folder, runner, screen)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 
 import joystick
+from config.read.loader import ConfigError
+from framework.errors import JoystickError
 from framework.jobs import job
 from framework.jobs.functions import Functions
 from framework.jobs.stages import Stage
-from tests.tools.tuning import GENERAL, forking, table
+from tests.tools.tuning import GENERAL, forking, run, table
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -52,6 +55,18 @@ def test_a_function_is_tried_by_halving_and_told_when_to_end() -> None:
     joystick.tune(bowl, space=NINE, **HALVING, into="again", jobs=1)
     assert table("again") == table("bowl")
     assert joystick.tune(bowl, resume="bowl").best == found.best, "nothing is called again"
+
+
+def test_a_tuning_of_a_function_is_continued_by_its_program_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    joystick.tune(bowl, space={"x": joystick.grid(0.1)}, score="loss", into="bowl")
+    answer = "bowl tries a function, which only a program has; to go on, there: joystick.tune(bowl, resume='bowl')"
+    assert run("resume", "bowl") == 2
+    assert answer in capsys.readouterr().err
+    with pytest.raises(JoystickError, match=re.escape(answer)):
+        joystick.tune(resume="bowl")
+    with pytest.raises(ConfigError, match="give nothing else"):
+        joystick.tune(bowl, resume="bowl", into="elsewhere")
+    assert not Path("elsewhere").exists()
 
 
 def test_a_call_that_fails_is_left_out() -> None:
