@@ -399,12 +399,14 @@ class Tuner(Job):
         if self.best is None or not configs:
             return []
         task, allowed = self.tasks(self.best)[0], configs[0].allow_import
-        return [
+        rows = [
             (tr("Train with the best settings"), begin_command(self.files.best, (), self.folder, allowed)),
-            (tr("Train the best trial further"), resume_command(task, allowed)),
+            (tr("Train the best trial further, with a higher limit behind it"), resume_command(task, allowed)),
             (tr("Play and score its best model"), play_command(task, allowed)),
-            (tr("Film its best model"), video_command(task, allowed)),
         ]
+        if RecordedRun(task).facts.can_film is not False:
+            rows.append((tr("Film its best model"), video_command(task, allowed)))
+        return rows
 
 
 def _same_settings(one: bytes, other: bytes, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -246,6 +247,9 @@ def test_a_tuning_leaves_its_page_and_a_page_that_fails_costs_a_warning(
     rows = {each["name"]: each for each in table("x", ())}
     assert {line[0]: line[3] for line in cells(html)} == {name: each["algo_cfg.lr"] for name, each in rows.items()}
     assert "python main.py --yaml x/best.yaml" in html
+    assert "with a higher limit behind it</p><pre class=command>python main.py resume x/trials/" in html
+    can_film = json.loads(Path("x/trials/000/run.json").read_text())["can_film"]
+    assert (can_film, "python main.py film" in html) == (False, False)
     assert "<h1>Tuning: QLearning on shifted</h1>" in html
     assert states[0] == ["running", "running"], "there is a page from the beginning"
     assert states[-1] == ["finished", "finished"]
