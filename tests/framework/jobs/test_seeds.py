@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import joystick
 from config import machine
 from config.config import GeneralConfig
 from config.program import PROGRAM
 from config.read import arguments
+from config.read.loader import ConfigError
 from framework.archive import statistics, task_list
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, curves_of, result
@@ -148,12 +150,16 @@ def test_a_test_or_a_loaded_model_is_refused(capsys: pytest.CaptureFixture[str])
     Path("old/config.yaml").write_text("general_cfg: {algo_name: DQN}\n")
     load = ["general_cfg.load_checkpoint=true", f"general_cfg.load_path={Path('old').resolve()}"]
     assert run("--seeds", "1..2", "general_cfg.mode=test", *load) == 2
-    assert "command line: general_cfg.mode: --seeds trains" in capsys.readouterr().err
+    assert "command line: general_cfg.mode: a group of runs trains" in capsys.readouterr().err
     assert run("--seeds", "1..2", *load) == 2
     assert (
-        "command line: general_cfg.load_checkpoint: --seeds starts every run from the beginning"
+        "command line: general_cfg.load_checkpoint: a group of runs starts every run from the beginning"
         in capsys.readouterr().err
     )
+    with pytest.raises(ConfigError, match=r"^Python: general_cfg\.load_checkpoint: a group of runs starts"):
+        joystick.train(
+            "DQN", "CartPole-v1", general_cfg={"load_checkpoint": True, "load_path": str(Path("old").resolve())}
+        )
     assert not Path("tasks").exists()
 
 
