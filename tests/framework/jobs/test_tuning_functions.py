@@ -69,6 +69,22 @@ def test_a_tuning_of_a_function_is_continued_by_its_program_alone(capsys: pytest
     assert not Path("elsewhere").exists()
 
 
+def test_a_tuning_of_which_one_call_was_stopped_has_no_result() -> None:
+    def stopped(config: dict[str, Any], report: Any) -> None:
+        report(step=1, loss=config["x"])
+        if config["x"] == 2 and not Path("again").exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    space = {"x": joystick.grid(1, 2)}
+    answer = "some is saved: joystick.tune(function, resume='some') goes on"
+    with pytest.raises(KeyboardInterrupt, match=re.escape(answer)):
+        joystick.tune(stopped, space=space, score="loss", into="some")
+    Path("again").touch()
+    found = joystick.tune(stopped, resume="some")
+    assert found.best is not None
+    assert found.best["settings"] == {"x": 2}
+
+
 def test_a_call_that_fails_is_left_out() -> None:
     def fails(config: dict[str, Any], report: Any) -> None:
         if config["x"] == 2:
