@@ -9,6 +9,7 @@ from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.read.task_files import GROUP, GROUPS, RUN, TUNING
+from config.system.terminal import quoted
 from config.tell.language import UserError, tr
 from config.tell.names import nearest
 
@@ -175,7 +176,7 @@ def _several(name: str, group: Path) -> str:
     runs = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
     kind = next(name for name in GROUPS if (group / name).is_file())
     if not runs and kind == TUNING:
-        command = f"{PROGRAM} tune --resume {as_written(group)}"
+        command = f"{PROGRAM} tune --resume {quoted(str(as_written(group)))}"
         return tr("{name!r} is a tuning without trials; to go on: {command}", name=name, command=command)
     return tr(
         "{name!r} is {kind}; name one of them, such as {run}",

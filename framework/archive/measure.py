@@ -184,8 +184,9 @@ def _check(path: Path, rows: Rows, score: str) -> None:
         raise TaskDirError("{path} is damaged: its first line names no column {score}", path=path, score=score)
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
-            if not isinstance(row.get(column), int | float):
-                value = repr(row[column])[:40] if column in row else tr("nothing")
+            value = row.get(column, math.nan)
+            if not isinstance(value, int | float) or math.isnan(value):  # an empty cell is read as NaN
+                value = repr(value)[:40] if isinstance(value, str) else tr("nothing")
                 raise TaskDirError(
                     "{path} is damaged: row {number} has {value} as {column}, which is a number",
                     path=path,

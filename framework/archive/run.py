@@ -270,10 +270,11 @@ class RecordedRun:
             earlier = (self.paused(int(at)) for at in self.facts.pauses or {} if until is None or int(at) < until)
             return best_of([*means, *_values(filter(None, earlier), "mean")], mode)
         if score in pause.get("numbers", {}):
-            return float(pause["numbers"][score])
-        step = pause.get("step")
-        rows = (row for row in self.progress or self.iterations if step is None or row["step"] <= step)
-        values = _values(rows, score)
+            return number(pause["numbers"][score])
+        step, table = pause.get("step"), self.progress or self.iterations
+        rows = [row for row in table if score in row and (step is None or row["step"] <= step)]
+        # a cell of progress.csv may be empty; a function whose newest number is not finite has no score
+        values = _values(rows, score) if self.progress else [number(row[score]) for row in rows]
         return values[-1] if values else None
 
     def best_score(self, mode: str) -> float | None:

@@ -169,6 +169,8 @@ class TuningFacts(Circumstances):
     """True if it has ended."""
     best: str | None = None
     """Name of the best trial."""
+    function: str | None = None
+    """Name of the function of the user's own whose settings are tried; None: those of training runs."""
 
     @property
     def settings(self) -> dict[str, Object]:

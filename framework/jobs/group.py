@@ -1,6 +1,7 @@
 """A group of training runs, each in a process and a task directory of its own, then one table."""
 
 import contextlib
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -298,7 +299,11 @@ class Group(Job):
             self.screen.say(f"{padded(label, width)}  {text}")
         ends = [turn.end for turn in self.turns.values() if turn.end]
         failed = any(end.status and not end.stopped for end in ends)
-        return stop.exit_status if stop.received is not None else FAILED if failed else 0
+        if stop.received is not None:
+            return stop.exit_status
+        if self.interrupted:  # a run was stopped, by a signal to itself
+            return 128 + signal.SIGTERM
+        return FAILED if failed else 0
 
     def _draw(self, path: Path, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]) -> bool:
         """Draws the curves; of experiments, their means. Returns False if there are no curves yet."""

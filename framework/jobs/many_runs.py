@@ -116,7 +116,7 @@ def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None
     facts, problems = [], []
     for name, config in each(tr("checking experiments"), configs.items(), tr("settings")):
         try:
-            refuse_loaded(config, "group of experiments" if name else "--seeds")
+            refuse_loaded(config, "group")
             check(config)
             facts.append(checked(config))
         except (JoystickError, EnvError, ConfigError) as error:
@@ -185,16 +185,12 @@ def beside_others(config: RunConfig) -> RunConfig:
     return replace(config, general=config.general.model_copy(update=changes))
 
 
-def refuse_loaded(config: RunConfig, who: Literal["group of experiments", "--seeds", "tune"]) -> None:
+def refuse_loaded(config: RunConfig, who: Literal["group", "tune"]) -> None:
     """Raises ConfigError for a test or a loaded model."""
     tests, loads = {
-        "group of experiments": (
-            tr("a group of experiments trains; to test one of its runs, run it alone"),
-            tr("a group of experiments starts every run from the beginning; omit it, or run it alone"),
-        ),
-        "--seeds": (
-            tr("--seeds trains; to test one of its runs, omit --seeds"),
-            tr("--seeds starts every run from the beginning; omit it, or omit --seeds"),
+        "group": (
+            tr("a group of runs trains; to test one of them, run it alone"),
+            tr("a group of runs starts every run from the beginning; omit it, or run it alone"),
         ),
         "tune": (
             tr("tune trains; to test one of its runs, use resume, test or film"),

@@ -85,9 +85,8 @@ def title(config: RunConfig) -> str:
     return tr("{algorithms} on {environment}", algorithms=config.algorithms, environment=environment(config))
 
 
-def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) -> Curves:
+def curves(runs: Mapping[str, RecordedRun], configs: Sequence[RunConfig], score: str) -> Curves:
     """Returns the curves of runs. configs: none for a function of the user's own, whose scores are then the values."""
-    runs = {name: RecordedRun(task) for name, task in tasks.items()}
     if configs:
         return curves_of(runs, configs[0].general.online_eval)
     rows = {name: [row for row in run.iterations if score in row] for name, run in runs.items()}

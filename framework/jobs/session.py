@@ -2,14 +2,16 @@
 
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_files import GroupFiles
 from config.read.tuning import Tuning
 from config.tell.language import tr
+from framework.archive.trials import tuning_facts
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.errors import JoystickError
@@ -32,6 +34,13 @@ def run(
 ) -> tuple[Tuner, int]:
     """Tunes to the end, or until a signal. Returns the tuner and the exit status. folder: of a tuning that is
     continued; None: a new one."""
+    if folder is not None and (function := tuning_facts(folder).function):
+        raise JoystickError(
+            "{folder} tries a function, which only a program has; to go on, there: joystick.tune({function}, "
+            "resume={folder!r})",
+            folder=str(as_written(folder)),
+            function=function,
+        )
     plan = RunPlan(tuning)
     checks = plan.check(check)
     config, here = plan.config(plan.first[0]), runs_at_once(plan, checks)
@@ -72,11 +81,14 @@ def _begin(tuning: Tuning, plan: RunPlan, checks: list[Checked], screen: Screen,
     return folder
 
 
-def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str]) -> Path:
-    """Creates the folder of a tuning, with its settings. task, learner: what is tuned, in the name of the folder."""
+def make_folder(
+    tuning: Tuning, task: str, learner: str, command_line: list[str], more: Mapping[str, Any] | None = None
+) -> Path:
+    """Creates the folder of a tuning, with its settings. task, learner: what is tuned, in the name of the folder; more:
+    further facts about it."""
     folder = new_folder("tune", task, learner, tuning.into, tuning.start)
     files = GroupFiles(folder)
-    add_facts(files.tuning, circumstances(command_line))
+    add_facts(files.tuning, {**circumstances(command_line), **(more or {})})
     write_whole(files.config, tuning.to_yaml(as_written(files.config)).encode())
     return folder
 

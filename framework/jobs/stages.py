@@ -1,5 +1,6 @@
 """A stage takes a task directory to its next pause."""
 
+import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -93,8 +94,9 @@ class Stage:
         if self.source is None or self.born is None:
             return []
         pause = RecordedRun(self.source).paused(self.born)
-        facts = {"checkpoint": "true", "path": self.source.absolute(), "model_step": pause and int(pause["update"])}
-        return [f"general_cfg.load_{key}={value}" for key, value in facts.items()]
+        facts = {"checkpoint": True, "path": str(self.source.absolute()), "model_step": pause and int(pause["update"])}
+        # in quotes: " #" and ": " in a path are signs of YAML
+        return [f"general_cfg.load_{key}={json.dumps(value, ensure_ascii=False)}" for key, value in facts.items()]
 
     @property
     def seconds(self) -> float:

@@ -1,7 +1,6 @@
 """joystick.tune: tuning from a Python program, of training runs or of a function."""
 
 import inspect
-import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
@@ -10,13 +9,14 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from config import machine
 from config.read.loader import ConfigError
-from config.read.paths import fixed
+from config.read.paths import as_written, fixed
 from config.read.tuning import Tuning, continued, folder_named, from_file, from_values
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.errors import CtrlC
 from framework.jobs import session
 from framework.jobs.functions import Function, FunctionPlan, Functions
 from framework.jobs.tuner import Tuner
@@ -96,8 +96,17 @@ def tune(
         work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
     else:
         work, status = _of_function(function, tuning, screen, folder)
-    if status == 128 + signal.SIGINT:
-        raise KeyboardInterrupt
+    if status >= 128:  # also if a trial alone was stopped: what is left has no winner
+        packages = list(tuning.options["allow_import"])
+        given = f", allow_import={packages}" if packages else ""
+        raise CtrlC(
+            tr(
+                "{name} is saved: joystick.tune({function}resume={name!r}{given}) goes on",
+                name=str(as_written(work.folder)),
+                function="" if function is None else "function, ",
+                given=given,
+            )
+        )
     return _result(work)
 
 
@@ -112,7 +121,7 @@ def _tuning(
     if resume is not None:
         where = {name: flags[name] for name in ("jobs", "ray_address")}
         extra = [name for name, value in flags.items() if value is not None and name not in where]
-        if extra or space or words or not (what is None or callable(what)):
+        if extra or space or words or options["into"] or not (what is None or callable(what)):
             raise ConfigError(
                 "Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"
             )
@@ -137,7 +146,7 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     runner = Functions(function, jobs)
     if folder is None:
         name = getattr(function, "__name__", "function")
-        folder = session.make_folder(tuning, name, "function", sys.argv)
+        folder = session.make_folder(tuning, name, "function", sys.argv, {"function": name})
     return session.drive(plan, folder, runner, screen)
 
 

@@ -62,6 +62,11 @@ class TrialState:
     failure: dict[str, Any] = field(default_factory=dict)
     """Exit status and reason of a trial that failed."""
 
+    @property
+    def reached(self) -> float:
+        """Step of the last rung that it has reached; infinity at its end."""
+        return max((math.inf if until is None else until for until in self.legs), default=0)
+
 
 class Tuner(Job):
     """One session of a tuning."""
@@ -351,13 +356,15 @@ class Tuner(Job):
         """Returns the rows of all trials: those that were trained to the end, best first; then those that came less
         far."""
         rows = {row.trial.name: row for row in self.rows()}
-        last = ranked([self.records[name].trial for name in self.final], self.final, self.cfg.mode)
-        others = [record for record in self.records.values() if record.trial.name not in self.final]
         sign = -1 if self.cfg.mode == "max" else 1
-        others.sort(key=lambda record: (
-            -(rows[record.trial.name].step or 0), math.isnan(record.score), sign * record.score
-        ))  # fmt: skip
-        return [rows[trial.name] for trial in (*last, *(record.trial for record in others))]
+
+        def place(record: TrialState) -> tuple[float, bool, float]:
+            step, unknown = rows[record.trial.name].step or 0, math.isnan(record.score)
+            return -record.reached, unknown, -step if unknown else sign * record.score
+
+        # those of the last legs first, since of equal ones the first of them is the best
+        known = [self.records[name] for name in dict.fromkeys([*self.final, *self.records])]
+        return [rows[record.trial.name] for record in sorted(known, key=place)]
 
     def report(self) -> Path | None:
         """Writes report.html, of a tuning that may go on."""
@@ -366,7 +373,7 @@ class Tuner(Job):
     def _contents(self) -> tuning_page.TuningContents:
         rows, best = self.by_score(), self.best
         configs = [config for record in self.records.values() if (config := record.ready.config)]
-        tasks = {row.trial.name: self.tasks(row.trial)[0] for row in rows}
+        runs = {row.trial.name: RecordedRun(self.tasks(row.trial)[0]) for row in rows}
         return tuning_page.TuningContents(
             folder=self.folder,
             title=tr("Tuning: {subject}", subject=results.title(configs[0])) if configs else self.folder.name,
@@ -375,7 +382,8 @@ class Tuner(Job):
             rows=rows,
             best=next((row for row in rows if row.trial == best), None),
             reasons={name: str(failure.get("reason", "")) for name, failure in self.failures.items()},
-            curves=results.curves(tasks, configs, self.cfg.score),
+            curves=results.curves(runs, configs, self.cfg.score),
+            runs=runs,
             commands=self._commands(configs),
             session=self.session,
             patience=self.patience,
@@ -391,12 +399,14 @@ class Tuner(Job):
         if self.best is None or not configs:
             return []
         task, allowed = self.tasks(self.best)[0], configs[0].allow_import
-        return [
+        rows = [
             (tr("Train with the best settings"), begin_command(self.files.best, (), self.folder, allowed)),
-            (tr("Train the best trial further"), resume_command(task, allowed)),
+            (tr("Train the best trial further, with a higher limit behind it"), resume_command(task, allowed)),
             (tr("Play and score its best model"), play_command(task, allowed)),
-            (tr("Film its best model"), video_command(task, allowed)),
         ]
+        if RecordedRun(task).facts.can_film is not False:
+            rows.append((tr("Film its best model"), video_command(task, allowed)))
+        return rows
 
 
 def _same_settings(one: bytes, other: bytes, name: str) -> bool:

@@ -163,7 +163,7 @@ class GroupView:
         best = next((row for row in rows if facts.finished and row.trial.name == facts.best), None)
         nothing = Curves({}, "")
         return TuningContents(
-            self.folder, "", tuning.domains, tuning.settings, rows, best, {}, nothing, (), begun(self.folder)
+            self.folder, "", tuning.domains, tuning.settings, rows, best, {}, nothing, {}, (), begun(self.folder)
         )  # fmt: skip
 
     def _trial_lines(

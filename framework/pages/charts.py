@@ -132,8 +132,8 @@ def place(key: str, wide: bool = False) -> str:
 
 
 def rounded(values: Array) -> list[float | None]:
-    """Returns numbers with six digits; None for what is not one."""
-    return [None if math.isnan(value) else float(f"{value:.6g}") for value in np.asarray(values, float).tolist()]
+    """Returns numbers with six digits; None for what has no place in a chart."""
+    return [None if not abs(value) < LARGEST else float(f"{value:.6g}") for value in np.asarray(values, float).tolist()]
 
 
 def _whole(values: Array) -> list[float | None]:

@@ -59,11 +59,13 @@ def measure(compared: Comparison) -> tuple[str, str]:
     """Returns what the scores are, and warning if the runs were not evaluated alike; else nothing."""
     runs = [run for row in compared.rows for run in row.series.runs]
     lacking = sum(not run.general.get("online_eval") for run in runs)
-    if not lacking:
+    if not lacking and compared.evaluated:
         return tr("Scores are mean returns of the online evaluations."), ""
-    kind = "warning" if lacking < len(runs) else ""
+    kind = "warning" if 0 < lacking < len(runs) else ""
     every = counted(len(runs), "run")
-    if lacking == 1:
+    if not lacking:
+        whose = tr("no run has an evaluation yet")
+    elif lacking == 1:
         whose = tr("1 of {runs} was trained without online_eval", runs=every)
     else:
         whose = tr("{count} of {runs} were trained without online_eval", count=lacking, runs=every)

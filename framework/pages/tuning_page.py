@@ -60,6 +60,8 @@ class TuningContents(NamedTuple):
     """Name of a trial that failed -> why."""
     curves: Curves
     """Curves of the trials, by their names."""
+    runs: Mapping[str, RecordedRun]
+    """The run of each trial that has the curve."""
     commands: Sequence[tuple[str, str]]
     """Effect of a command, and the command."""
     begun: Circumstances
@@ -273,7 +275,7 @@ def _curves(contents: TuningContents, drawn: Charts) -> str:
     for row, line in looks(contents):
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
-            run = RecordedRun(row.folder)
+            run = contents.runs[row.trial.name]
             rows = run.evaluations if contents.curves.evaluated else run.episodes
             axes, values = charts.thinned(charts.axes_of(run, rows, over, step), value)
             color = None if line.share is None else svg.color(line.share)

@@ -5,6 +5,8 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable
 from functools import partial
+from math import isfinite
+from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -121,6 +123,8 @@ def compare(
     """
     if at not in COMPARED_AT:
         raise ConfigError("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT))
+    if threshold is not None and not (isinstance(threshold, Real) and isfinite(threshold)):
+        raise ConfigError("threshold: got {threshold!r:.80}; expected a score, which is a number", threshold=threshold)
     try:
         several = [runs] if isinstance(runs, str | PathLike) else list(runs)
         places = [fspath(run) for run in several]

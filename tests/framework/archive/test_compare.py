@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -391,6 +392,26 @@ def test_bad_input_is_answered_in_a_sentence_and_nothing_is_created(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("threshold", ["0.9", math.nan, math.inf])
+def test_a_threshold_that_is_no_number_is_refused_in_python_too(threshold: Any) -> None:
+    with pytest.raises(ConfigError, match=r"threshold: got .*; expected a score, which is a number"):
+        compare(["a", "b"], threshold=threshold)
+    make_run(TASKS / "a")
+    make_run(TASKS / "b", algo="PPO")
+    assert [row["threshold"] for row in compare(["a", "b"], threshold=np.float32(1.5))] == [1.5, 1.5]
+
+
+def test_runs_that_no_evaluation_has_reached_are_not_said_to_be_compared_by_evaluations(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    make_run(TASKS / "a", ())
+    make_run(TASKS / "b", (), algo="PPO")
+    assert run("compare", "a", "b") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Scores are running means of the returns of training, with exploration, because no run has an eval" in said
+    assert "online evaluations" not in said
+
+
 def test_a_damaged_table_of_episodes_is_named_where_there_are_no_evaluations_yet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -406,6 +427,7 @@ def test_a_damaged_table_of_episodes_is_named_where_there_are_no_evaluations_yet
     [
         ("results/eval.csv", "step,update,mean\n1,1,abc\n", "row 2 has 'abc' as mean, which is a number"),
         ("results/eval.csv", "a,b\n1,2\n", "row 2 has nothing as step"),
+        ("results/eval.csv", "step,update,mean\n1,1,5\n2,2,\n", "row 3 has nothing as mean, which is a number"),
         ("results/eval.csv", 'x,y,"z', "its first line names no column mean"),
         ("results/eval.csv", "step,update,mean\n20,1,5\n10,2,6\n", "the steps go back at row 3"),
         ("results/eval.csv", "step,update,mean\n1,1,\x00\n", "row 2 has '\\x00' as mean"),

@@ -276,13 +276,13 @@ def test_the_cluster_that_a_folder_names_is_not_used_without_a_word(
 
 
 def test_a_tuning_without_trials_names_the_command_that_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("tasks/Tune_a").mkdir(parents=True)
-    Path("tasks/Tune_a/tune.json").write_text("{}")
-    assert run("test", "Tune_a") == 2
+    Path("tasks/Tune a").mkdir(parents=True)
+    Path("tasks/Tune a/tune.json").write_text("{}")
+    assert run("test", "Tune a") == 2
     said = capsys.readouterr().err
-    assert "is a tuning without trials; to go on: python main.py tune --resume tasks/Tune_a" in said
-    assert run("resume", "Tune_a") == 2
-    assert "tasks/Tune_a/config.yaml: no such file" in capsys.readouterr().err
+    assert "is a tuning without trials; to go on: python main.py tune --resume 'tasks/Tune a'" in said
+    assert run("resume", "Tune a") == 2
+    assert "tasks/Tune a/config.yaml: no such file" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------------ a cluster

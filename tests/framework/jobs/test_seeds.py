@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import joystick
 from config import machine
 from config.config import GeneralConfig
 from config.program import PROGRAM
 from config.read import arguments
+from config.read.loader import ConfigError
 from framework.archive import statistics, task_list
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, curves_of, result
@@ -148,12 +150,16 @@ def test_a_test_or_a_loaded_model_is_refused(capsys: pytest.CaptureFixture[str])
     Path("old/config.yaml").write_text("general_cfg: {algo_name: DQN}\n")
     load = ["general_cfg.load_checkpoint=true", f"general_cfg.load_path={Path('old').resolve()}"]
     assert run("--seeds", "1..2", "general_cfg.mode=test", *load) == 2
-    assert "command line: general_cfg.mode: --seeds trains" in capsys.readouterr().err
+    assert "command line: general_cfg.mode: a group of runs trains" in capsys.readouterr().err
     assert run("--seeds", "1..2", *load) == 2
     assert (
-        "command line: general_cfg.load_checkpoint: --seeds starts every run from the beginning"
+        "command line: general_cfg.load_checkpoint: a group of runs starts every run from the beginning"
         in capsys.readouterr().err
     )
+    with pytest.raises(ConfigError, match=r"^Python: general_cfg\.load_checkpoint: a group of runs starts"):
+        joystick.train(
+            "DQN", "CartPole-v1", general_cfg={"load_checkpoint": True, "load_path": str(Path("old").resolve())}
+        )
     assert not Path("tasks").exists()
 
 
@@ -317,6 +323,18 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     write_picky()
     assert run(*PICKY[:2], "--resume", str(folder / "seed_1"), f"general_cfg.max_total_step={done + 60}") == 0
     assert run(*PICKY[:2], *begin.split(), "general_cfg.max_total_step=60") == 0
+
+
+@pytest.mark.usefixtures("forking")
+def test_a_group_of_which_one_run_was_stopped_has_not_come_to_its_end() -> None:
+    write_picky(PAUSE=0.01)
+    process = Forked(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.max_total_step=600")
+    wait_for(lambda: len(children_of(process.pid)) == 2, process)
+    wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/results/train.csv"))) == 2, process)
+    os.kill(children_of(process.pid)[0], signal.SIGTERM)
+    assert process.wait() == 128 + signal.SIGTERM, process.stderr
+    assert sorted(row["status"] for row in rows(the_group())) == ["0", "143"]
+    assert f"to go on       python main.py --allow-import mine resume {the_group()}" in process.stdout
 
 
 def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() -> None:

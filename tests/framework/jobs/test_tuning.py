@@ -17,6 +17,7 @@ from config.tell import language
 from framework.assemble import resources
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
+from tests.tools.charts import lines
 from tests.tools.process import Forked
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
@@ -71,22 +72,23 @@ algo_cfg: {{lr: {{grid: [0.01, 0.1, 0.5]}}, gamma: {{grid_search: [0.9, 0.99]}}}
 
 
 def test_population_based_training_goes_on_from_the_best_with_other_settings() -> None:
+    folder = Path("pbt #1: a")  # a copy gets the path of its parent as a setting
     written(f"""\
 general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 90}}
 env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{log: [1e-4, 0.1]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
 tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
 """)
-    assert run("tune", "--yaml", "tune.yaml", "--into", "pbt") == 0
-    rows = {row["name"]: row for row in table("pbt")}
+    assert run("tune", "--yaml", "tune.yaml", "--into", str(folder)) == 0
+    rows = {row["name"]: row for row in table(folder)}
     assert [row["state"] for row in rows.values()].count("finished") == 4
     copies = [name for name in rows if "_" in name]
     assert len(copies) == 2, "one of four at each of two rungs"
-    known = json.loads(Path("pbt/tune.json").read_text())["trials"]
+    known = json.loads((folder / "tune.json").read_text())["trials"]
     for name in copies:
         parent = rows[known[name]["parent"]]
         assert rows[name]["algo_cfg.batch_size"] == parent["algo_cfg.batch_size"], "it may not change in a training"
-        facts = json.loads(Path("pbt/trials", name, "run.json").read_text())
+        facts = json.loads((folder / "trials" / name / "run.json").read_text())
         assert f"trials/{parent['name']}/models" in facts["branched_from"]
         assert facts["pauses"][str(known[name]["at_step"])]["step"] == known[name]["at_step"]
 
@@ -103,10 +105,12 @@ tune_cfg: {{seeds: 2, score: return_mean}}
     for row in table("seeds"):
         ends = []
         for seed in (3, 4):
-            lines = Path("seeds", row["folder"], f"seed_{seed}/results/progress.csv").read_text().splitlines()
-            ends.append(float(lines[-1].split(",")[lines[0].split(",").index("return_mean")]))
+            rows = Path("seeds", row["folder"], f"seed_{seed}/results/progress.csv").read_text().splitlines()
+            ends.append(float(rows[-1].split(",")[rows[0].split(",").index("return_mean")]))
         assert float(row["score"]) == pytest.approx(sum(ends) / 2)
     assert "seed: 3" in Path("seeds/best.yaml").read_text()
+    page = Path("seeds/report.html").read_text(encoding="utf-8")
+    assert len(lines(page, "episodes")) == len(lines(page)) == 2, "the curve of the first seed, over all axes"
 
 
 # --------------------------------------------------------------------------------------------------- what goes wrong

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 
 import joystick
+from config.read.loader import ConfigError
+from framework.errors import JoystickError
 from framework.jobs import job
 from framework.jobs.functions import Functions
 from framework.jobs.stages import Stage
-from tests.tools.tuning import GENERAL, forking, table
+from tests.tools.tuning import GENERAL, forking, run, table
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -54,6 +57,34 @@ def test_a_function_is_tried_by_halving_and_told_when_to_end() -> None:
     assert joystick.tune(bowl, resume="bowl").best == found.best, "nothing is called again"
 
 
+def test_a_tuning_of_a_function_is_continued_by_its_program_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    joystick.tune(bowl, space={"x": joystick.grid(0.1)}, score="loss", into="bowl")
+    answer = "bowl tries a function, which only a program has; to go on, there: joystick.tune(bowl, resume='bowl')"
+    assert run("resume", "bowl") == 2
+    assert answer in capsys.readouterr().err
+    with pytest.raises(JoystickError, match=re.escape(answer)):
+        joystick.tune(resume="bowl")
+    with pytest.raises(ConfigError, match="give nothing else"):
+        joystick.tune(bowl, resume="bowl", into="elsewhere")
+    assert not Path("elsewhere").exists()
+
+
+def test_a_tuning_of_which_one_call_was_stopped_has_no_result() -> None:
+    def stopped(config: dict[str, Any], report: Any) -> None:
+        report(step=1, loss=config["x"])
+        if config["x"] == 2 and not Path("again").exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    space = {"x": joystick.grid(1, 2)}
+    answer = "some is saved: joystick.tune(function, resume='some') goes on"
+    with pytest.raises(KeyboardInterrupt, match=re.escape(answer)):
+        joystick.tune(stopped, space=space, score="loss", into="some")
+    Path("again").touch()
+    found = joystick.tune(stopped, resume="some")
+    assert found.best is not None
+    assert found.best["settings"] == {"x": 2}
+
+
 def test_a_call_that_fails_is_left_out() -> None:
     def fails(config: dict[str, Any], report: Any) -> None:
         if config["x"] == 2:
@@ -76,6 +107,26 @@ def test_a_tuning_of_which_all_calls_fail_comes_to_its_end() -> None:
     assert found.best is None
     assert {each["state"] for each in found.trials} == {"failed"}
     assert json.loads(Path("none/tune.json").read_text())["finished"] is True
+
+
+@pytest.mark.parametrize("more", [{}, {"scheduler": "halving", "rungs": 2, "eta": 2}])
+def test_who_ends_with_a_number_that_is_not_finite_has_no_score(
+    more: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if its earlier numbers were the best of all."""
+
+    def diverges(config: dict[str, Any], report: Any) -> None:
+        for step in (1, 2, 3):
+            if not report(step=step, loss=config["x"] if step == 1 else 10 * float(config["end"])):
+                return
+
+    space = {"x": joystick.grid(1, 2), "end": joystick.grid("1", "nan", "inf", "-inf")}
+    found = joystick.tune(diverges, space=space, score="loss", mode="min", into="some", jobs=2, show=True, **more)
+    assert found.best is not None
+    assert found.best["settings"] == {"x": 1, "end": "1"}
+    scores = {each["settings"]["end"]: each["score"] for each in found.trials}
+    assert scores == {"1": 10, "nan": None, "inf": None, "-inf": None}
+    assert "warning" not in capsys.readouterr().out
 
 
 def test_who_fails_later_counts_at_earlier_comparisons_also_when_the_tuning_is_repeated() -> None:

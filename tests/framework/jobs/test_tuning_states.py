@@ -125,6 +125,18 @@ def test_a_trial_that_has_ended_has_its_score_when_the_tuning_is_interrupted() -
     assert (table("x")[0]["state"], table("x")[0]["score"]) == ("finished", "7.5")
 
 
+def test_the_best_so_far_is_not_the_one_with_the_most_steps() -> None:
+    """Episodes end at different steps; what counts is the comparison that a trial has reached."""
+    work = four()
+    facts(Path("x/trials/003"), {"finished": True, "step": 90}, "1,90,9,1.0\n", "90,2.5\n")
+    facts(Path("x/trials/004"), {"pauses": {"50": {"step": 70}}, "step": 70}, "1,70,9,1.0\n", "70,9.0\n")
+    fifth = Trial("004", work.records["003"].trial.settings)
+    work.add(fifth)
+    work.note([*(Leg(work.records[name].trial, None) for name in ("000", "003")), Leg(fifth, 50)])
+    order = [(row.trial.name, row.score) for row in work.by_score()]
+    assert order == [("000", 7.5), ("003", 2.5), ("004", 9.0), ("002", None), ("001", None)]
+
+
 def test_a_process_that_an_earlier_session_has_left_runs_before_it_has_a_folder() -> None:
     work = four()
     stage = work.stages(Leg(work.records["003"].trial, None))[0]

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from config.read.search_space import Domain
 from config.read.tuning import TuneConfig
 from framework.archive.curves import Curves
+from framework.archive.run import RecordedRun
 from framework.archive.trials import Trial, TrialResult
 from framework.disk.facts import Circumstances
 from framework.jobs import job
@@ -55,7 +57,8 @@ def found(
     curves = {name: (np.array([0.0, 50.0, 100.0]), np.array([0.0, 10.0, 30.0])) for name in ("002", "003")}
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
-        "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
+        "reasons": {"001": "killed"}, "curves": Curves(curves, "return"),
+        "runs": {row.trial.name: RecordedRun(row.folder) for row in rows}, "commands": [("Train", "python main.py")],
         "begun": Circumstances(command_line=["tune", "--yaml", "a b.yaml"]), "importance": importance_of(domains, rows),
     }  # fmt: skip
     return TuningContents(folder=folder, **(values | changes))
@@ -244,6 +247,9 @@ def test_a_tuning_leaves_its_page_and_a_page_that_fails_costs_a_warning(
     rows = {each["name"]: each for each in table("x", ())}
     assert {line[0]: line[3] for line in cells(html)} == {name: each["algo_cfg.lr"] for name, each in rows.items()}
     assert "python main.py --yaml x/best.yaml" in html
+    assert "with a higher limit behind it</p><pre class=command>python main.py resume x/trials/" in html
+    can_film = json.loads(Path("x/trials/000/run.json").read_text())["can_film"]
+    assert (can_film, "python main.py film" in html) == (False, False)
     assert "<h1>Tuning: QLearning on shifted</h1>" in html
     assert states[0] == ["running", "running"], "there is a page from the beginning"
     assert states[-1] == ["finished", "finished"]
