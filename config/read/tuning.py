@@ -31,6 +31,7 @@ from config.tell.names import did_you_mean
 DECISIVE = ("general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id")
 """Settings on which depends what the others mean."""
 FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
+FIRST_LINE_OF_A_FUNCTION = "# Goes on with this tuning: joystick.tune({function}, resume={folder!r})\n"
 
 
 class TuneConfig(Strict):
@@ -133,11 +134,13 @@ class Tuning:
             changes |= {"mp_backend": "single", "ray_address": None}
         return replace(run, general=run.general.model_copy(update=changes))
 
-    def to_yaml(self, file: Path) -> str:
+    def to_yaml(self, file: Path, function: str | None = None) -> str:
         """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
-        said with each command. file: its name."""
+        said with each command. file: its name; function: of one of the user's own, which no file repeats."""
         whole = {**self.document.value, SECTION: self.settings.model_dump(exclude={"ray_address"})}
         text = dumped(whole, default_flow_style=None, width=120)
+        if function is not None:
+            return FIRST_LINE_OF_A_FUNCTION.format(function=function, folder=str(file.parent)) + text
         return FIRST_LINE.format(program=PROGRAM, file=file) + text
 
 

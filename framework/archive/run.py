@@ -219,12 +219,13 @@ class RecordedRun:
             return []
 
     def newest_episode(self) -> Row | None:
-        """Returns the last row of train.csv, of a run that trains."""
-        return None if self.task.results.is_symlink() else last_row(self.task.train)
+        """Returns the last row of train.csv, of a run that trains; None without one, or of a damaged table."""
+        row = None if self.task.results.is_symlink() else last_row(self.task.train)
+        return _with_numbers(row, "step", "episode", "update", "return")
 
     def newest_evaluation(self) -> Row | None:
-        """Returns the last row of eval.csv, of a run that trains."""
-        return last_row(self.task.eval)
+        """Returns the last row of eval.csv, of a run that trains; None without one, or of a damaged table."""
+        return _with_numbers(last_row(self.task.eval), "mean")
 
     def newest_iterations(self) -> list[Row]:
         """Returns the last lines of result.json, of a run that trains."""
@@ -310,6 +311,11 @@ def _plain(lines: Iterable[str]) -> dict[str, Any]:
         else:
             return {}
     return sections
+
+
+def _with_numbers(row: Row | None, *names: str) -> Row | None:
+    """Returns a row if it has numbers by these names."""
+    return row if row and all(isinstance(row.get(name), int | float) for name in names) else None
 
 
 def _rows(path: Path) -> list[Row]:

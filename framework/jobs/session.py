@@ -2,9 +2,8 @@
 
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
@@ -81,15 +80,13 @@ def _begin(tuning: Tuning, plan: RunPlan, checks: list[Checked], screen: Screen,
     return folder
 
 
-def make_folder(
-    tuning: Tuning, task: str, learner: str, command_line: list[str], more: Mapping[str, Any] | None = None
-) -> Path:
-    """Creates the folder of a tuning, with its settings. task, learner: what is tuned, in the name of the folder; more:
-    further facts about it."""
+def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str], function: str | None = None) -> Path:
+    """Creates the folder of a tuning, with its settings. task, learner: what is tuned, in the name of the folder;
+    function: name of the one that is tried in place of training runs."""
     folder = new_folder("tune", task, learner, tuning.into, tuning.start)
     files = GroupFiles(folder)
-    add_facts(files.tuning, {**circumstances(command_line), **(more or {})})
-    write_whole(files.config, tuning.to_yaml(as_written(files.config)).encode())
+    add_facts(files.tuning, {**circumstances(command_line), **({"function": function} if function else {})})
+    write_whole(files.config, tuning.to_yaml(as_written(files.config), function).encode())
     return folder
 
 

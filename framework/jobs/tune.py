@@ -146,7 +146,7 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     runner = Functions(function, jobs)
     if folder is None:
         name = getattr(function, "__name__", "function")
-        folder = session.make_folder(tuning, name, "function", sys.argv, {"function": name})
+        folder = session.make_folder(tuning, name, "function", sys.argv, name)
     return session.drive(plan, folder, runner, screen)
 
 

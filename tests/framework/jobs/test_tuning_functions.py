@@ -55,6 +55,8 @@ def test_a_function_is_tried_by_halving_and_told_when_to_end() -> None:
     joystick.tune(bowl, space=NINE, **HALVING, into="again", jobs=1)
     assert table("again") == table("bowl")
     assert joystick.tune(bowl, resume="bowl").best == found.best, "nothing is called again"
+    first = Path("bowl/config.yaml").read_text().splitlines()[0]
+    assert first == "# Goes on with this tuning: joystick.tune(bowl, resume='bowl')"
 
 
 def test_a_tuning_of_a_function_is_continued_by_its_program_alone(capsys: pytest.CaptureFixture[str]) -> None:
