@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from algos.base import Progress
 from config.config import GeneralConfig
 from config.program import ROOT
 from config.tell.cells import cells
-from framework.loop.iteration import Count
 from framework.record.console import Console, pausing_for
 from framework.screen import stages, terminal
 from framework.screen.stages import each, part, stage
@@ -80,7 +80,7 @@ def test_a_call_that_blocks_in_a_round_is_shown_with_the_steps_so_far(
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     stream = io.StringIO()
     console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
-    console.start(Count(), doing=lambda: "collecting: 7 of 64 steps")
+    console.start(Progress(), doing=lambda: "collecting: 7 of 64 steps")
     for _ in range(25):
         now[0] += 1
         stages.look()
