@@ -243,7 +243,7 @@ class Iteration:
             "custom": {
                 name: value
                 for metric, spread in self.custom.items()
-                if metric.removeprefix(RETURN) not in policies
+                if metric not in {f"{RETURN}{policy}" for policy in policies}
                 for name, value in zip(spread_names(metric), (spread.mean, spread.low, spread.high), strict=True)
             },
             "seconds": seconds - self.began,

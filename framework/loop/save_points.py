@@ -56,6 +56,8 @@ class SavePoints:
     def begin(self, done: int, update: int, evaluation: Evaluation | None) -> bool:
         """Notes a save point and its evaluation. Returns True if the model is the best so far."""
         self.saved, self.point = done, update
+        if self._interim == update:  # an interruption has saved it before
+            self._interim = None
         if evaluation is None:
             return False
         if (least := self.cfg.reward_threshold) is not None:

@@ -73,7 +73,10 @@ class ReplayJournal:
         size = sum(value.nbytes for value in frame.values())
         frame["first"], frame["after"] = first, after
         if self.tree is not None:
-            frame["leaf"], frame["priority"] = self.tree.changes(max(0 if count else 1, (room - size) // _LEAF_BYTES))
+            # a frame is dropped once its steps are overwritten: no leaves of steps that come in later ones
+            last = bool((after == rings.added).all())
+            most = max(0 if count else 1, (room - size) // _LEAF_BYTES) if last else 0
+            frame["leaf"], frame["priority"] = self.tree.changes(most)
         return frame if count or ("leaf" in frame and len(frame["leaf"])) else None
 
     def restore(self, frames: Iterable[Frame], added: np.ndarray, allocate: Callable[[Columns], None]) -> None:

@@ -134,9 +134,11 @@ class SlotRollout:
         window["valid"] = np.zeros((steps, self.rows), bool)
         window["valid"][line, slot] = fresh
         if "action_mask" in window:
+            lacking = np.ones((steps, self.rows), bool)
+            lacking[line, slot] = False
             for name in ("action_mask", "next_action_mask"):
-                window[name][~window["valid"]] = True
-        if spec.overlap == 0:
+                window[name][lacking] = True
+        if spec.overlap == 0 and not self._stepwise:  # the next window goes on where a line ends
             self._cut(window)
         if spec.sequence != 1:
             ends = window["terminated"] | window["truncated"]

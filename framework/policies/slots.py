@@ -266,7 +266,8 @@ def as_vector(space: Space, obs: Array) -> Array:
     if isinstance(space, Discrete):
         return (np.arange(int(space.n)) == obs[..., None]).astype(np.float32)
     if isinstance(space, MultiDiscrete):
-        digits = [np.arange(n) == obs[..., i, None] for i, n in enumerate(space.nvec.tolist())]
+        flat = obs.reshape(*obs.shape[: obs.ndim - len(space.shape)], -1)
+        digits = [np.arange(n) == flat[..., i, None] for i, n in enumerate(space.nvec.ravel().tolist())]
         return np.concatenate(digits, axis=-1).astype(np.float32)
     width = int(np.prod(space.shape or ()))
     return obs.reshape(*obs.shape[: obs.ndim - len(space.shape or ())], width).astype(np.float32, copy=False)

@@ -301,7 +301,7 @@ class Experiment:
         if self.env.joint is not None:
             raise JoystickError("sample is for a run of one agent; train() trains several policies")
         env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))
-        return Sampler(self.config, env, self.trainer.agent)
+        return Sampler(self.config, env, self.trainer.agent, lambda: self.trainer.phases.shown)
 
     def _writers(self) -> dict[str, StepStore]:
         """Returns what writes the records of training, by their kind."""

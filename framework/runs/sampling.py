@@ -1,6 +1,6 @@
 """Samples of whole episodes for a program's own loop: run.sample collects them, run.update learns from them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,11 @@ from framework.seeding import number, stream
 class Sampler:
     """Plays whole episodes with exploration in an environment of its own."""
 
-    def __init__(self, config: RunConfig, env: VectorEnv, agent: TrainableActor) -> None:
-        self.config, self.env, self.agent = config, env, agent
+    def __init__(
+        self, config: RunConfig, env: VectorEnv, agent: TrainableActor, phase: Callable[[], float | None]
+    ) -> None:
+        """phase: returns that of the curriculum; None without one."""
+        self.config, self.env, self.agent, self.phase = config, env, agent, phase
         self._last = (-1, 0)
         """Environment step of the run at the latest sample, and number of samples at that step."""
 
@@ -38,7 +41,8 @@ class Sampler:
             return number(seed, "sample", *place, row, episode)
 
         rng = stream(seed, "sample actions", *place)
-        collector = Collector(self.env, self.agent, rng, seed_of, self.config.general.max_step)
+        phase = self.phase()
+        collector = Collector(self.env, self.agent, rng, seed_of, self.config.general.max_step, phase=phase)
         parts: list[Columns] = []
         row_of: list[np.ndarray] = []
         seeds: list[np.ndarray] = []
@@ -57,7 +61,7 @@ class Sampler:
         window = {**columns, "row": np.concatenate(row_of), "seed": np.concatenate(seeds)}
         order = np.argsort(window["row"], kind="stable")
         window = {name: value[order] for name, value in window.items()}
-        return Batch(
+        sample = Batch(
             state=window["obs"],
             action=window["action"],
             reward=window["reward"],
@@ -65,6 +69,9 @@ class Sampler:
             next_state=window["next_obs"],
             window=Batch(window),
         )
+        if phase is not None:
+            sample.phase = phase
+        return sample
 
 
 def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterator[Chunk]:
@@ -90,6 +97,8 @@ def accepted(sample: Batch, progress: Progress) -> Accepted:
         total, length = float(window.reward[first : end + 1].sum(dtype=np.float64)), end + 1 - first
         row, seed = int(window.row[end]), int(window.seed[end])
         terminated = bool(window.terminated[end])
-        episodes.append(Episode(0, row, place, seed, total, length, terminated, steps=end + 1))
+        episodes.append(
+            Episode(0, row, place, seed, total, length, terminated, steps=end + 1, phase=sample.get("phase"))
+        )
         first = end + 1
     return Accepted(len(window.reward), 1, 0, episodes, progress)

@@ -8,8 +8,10 @@ import pytest
 import joystick
 from config.config import GeneralConfig
 from config.model.course import RunLength
+from framework.collect.fragment import Episode
 from framework.loop.counter import Counter
 from framework.loop.curriculum import Phases
+from framework.loop.iteration import Count, Iteration
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,15 @@ def test_schedules_follow_what_was_accepted_and_learned() -> None:
     counter.learned(updates=5)
     counter.accepted(steps=40, episodes=1)
     assert counter.progress() == (100, 3, 5, 0.25, 0)
+
+
+def test_a_number_with_the_name_of_a_policy_is_not_its_return() -> None:
+    iteration = Iteration()
+    metrics = {"prey": 3.0, "caught": 2.0, "return_prey": 1.0}
+    iteration.episodes([Episode(0, 0, 0, 0, 1.0, 5, True, 5, metrics=metrics)])
+    result = iteration.result(Count(5, 1, 0), 1.0, None, ("prey", "hunter"))
+    assert {name: value for name, value in result["custom"].items() if "_" not in name} == {"prey": 3.0, "caught": 2.0}
+    assert result["policies"]["prey"]["return_mean"] == 1.0
 
 
 QUICK: dict[str, Any] = {"seed": 1, "device": "cpu", "save_fig": False, "online_eval": False}

@@ -245,6 +245,25 @@ def test_a_journal_in_small_frames_gives_the_same_memory(saves, size, settings, 
     assert largest <= size + 2 * 3 * 8 or max(steps) == 1
 
 
+def test_priorities_of_steps_in_later_frames_are_not_dropped_with_an_early_one(monkeypatch):
+    """A frame goes once its steps are overwritten; the priorities of a save are with the last steps of it."""
+    monkeypatch.setattr(journals, "FRAME_BYTES", 4096)  # a frame has seven of these steps, and room for 20 priorities
+    random, journal = np.random.default_rng(3), FakeJournal()
+    settings = {"collectors": 1, "capacity": 200, "batch": 4, "updates_per_step": 0.3, "priority_alpha": 0.6}
+    memory = memory_of(**settings)
+    for _ in range(12):
+        fragment = ramp(0, int(random.integers(1, 90)))
+        for name in ("obs", "next_obs"):
+            fragment.columns[name] = np.repeat(fragment.columns[name], 66, axis=2)
+        memory.add(fragment)
+        while (chunk := memory.take(0.0)) is not None:
+            memory.feedback(chunk.keys, random.random(chunk.keys.place.shape))
+        span = memory.write(journal)
+        other = memory_of(**settings)
+        other.load_state(saved_and_read(memory.state()), journal.read(span))
+        assert np.array_equal(other._tree._leaves, memory._tree._leaves)
+
+
 def test_what_no_ring_needs_of_the_journal_is_dropped():
     """8 slots: a frame is needed until each ring has gone around past all that it holds."""
     memory, journal = memory_of(), FakeJournal()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
@@ -14,7 +14,7 @@ from framework.collect.fragment import Fragment, Origin
 from framework.memory.replay import Replay
 from framework.policies.policy_plan import plan
 from framework.policies.rollout import SlotRollout
-from framework.policies.slots import JointSlots, Slots, mixed
+from framework.policies.slots import JointSlots, Slots, as_vector, mixed, vector_bounds
 from framework.policies.splitter import Splitter, Transitions
 from tests.framework.distributed.test_distributed_faults import dies_once
 from tests.tools.distributed import Run, local, nothing_twice, remote, without_pauses
@@ -290,6 +290,33 @@ def test_algorithms_of_single_steps_get_a_line_as_soon_as_an_agent_has_made_one(
     rollout = SlotRollout(RolloutSpec(1, minibatch=4), rows=2)
     rollout.add(transitions((0, 1, 0)), 0.0)
     assert not rollout.full()
+
+
+def test_a_line_of_single_steps_cuts_no_trajectory_where_a_slot_is_empty():
+    """The next window goes on with it: traces would be dropped after each step of agents that take turns."""
+    rollout = SlotRollout(RolloutSpec(1), rows=2)
+    rollout.add(transitions((0, 1, 0)), 0.0)
+    columns = rollout.take().columns
+    assert columns["valid"].tolist() == [[True, False]]
+    assert not columns["truncated"].any()
+    assert "cut" not in columns
+
+
+def test_the_steps_after_the_fresh_line_keep_their_action_masks():
+    """n-step returns of tables take the best legal action after the last of their steps."""
+    rollout, mask = SlotRollout(RolloutSpec(1, overlap=1), rows=2), np.array([[True, False]])
+    for obs in range(2):
+        step = transitions((0, obs, 0))
+        columns = {**step.columns, "action_mask": mask, "next_action_mask": mask}
+        rollout.add(step._replace(columns=columns), 0.0)
+    columns = rollout.take().columns
+    assert columns["next_action_mask"].tolist() == [[[True, False], [True, True]]] * 2, "all are legal in an empty slot"
+
+
+def test_choices_in_a_grid_become_a_vector():
+    space = MultiDiscrete([[2, 3], [2, 2]])
+    assert as_vector(space, np.array([[[1, 2], [0, 1]]])).tolist() == [[0, 1, 0, 0, 1, 1, 0, 0, 1]]
+    assert len(vector_bounds(space)[0]) == 9
 
 
 def test_the_scaled_rewards_of_a_slot_follow_its_last_valid_step():

@@ -2,7 +2,9 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -41,6 +43,36 @@ def test_two_samples_differ_and_a_second_run_repeats_them(tmp_path: Path) -> Non
             samples.append([run.sample(50).state for _ in range(2)])
     assert not np.array_equal(samples[0][0][:10], samples[0][1][:10])
     assert all(np.array_equal(one, other) for one, other in zip(*samples, strict=True))
+
+
+class Corridor(gymnasium.Env):
+    """Its episodes are longer in later phases."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 1, (1,)), gymnasium.spaces.Discrete(2)
+    length = 3
+
+    def set_phase(self, phase: float) -> None:
+        self.length = 3 + 2 * int(phase)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.at = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        self.at += 1
+        return np.array([self.at / self.length], np.float32), -1.0, self.at >= self.length, False, {}
+
+
+def test_a_sample_is_of_the_phase_of_the_curriculum(tmp_path: Path) -> None:
+    general = {"max_step": 50, "iteration_steps": 500, "curriculum": {"method": "set_phase"}, "save_fig": False}
+    with joystick.Run("PPO", Corridor, seed=1, into=tmp_path / "run", general_cfg=general) as run:
+        run.set_phase(5)
+        sample = run.sample(20)
+        assert len(sample.reward) == 13 * int((sample.mask == 0).sum())
+        run.update(sample)
+        task = run.task
+    assert {row["phase"] for row in read_csv(task / "results/train.csv")} == {5}
 
 
 def test_update_learns_and_counts_what_the_sample_has(tmp_path: Path) -> None:
