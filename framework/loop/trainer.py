@@ -194,7 +194,8 @@ class Trainer:
             for observer in self.observers:
                 observer.recorded(*record)
         if event.episodes:
-            steps = [before.step + (episode.steps - event.first_step) * event.rows for episode in event.episodes]
+            made = [(episode.steps - event.first_step) * event.rows for episode in event.episodes]
+            steps = [before.step + min(count, event.steps) for count in made]  # dummy steps are none
             rows = self.rows.of(event.episodes, steps, before, event.progress)
             if not self._warned and (text := self.agent.warning(self.rows.last, before.update)):
                 self._warned = True

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+import joystick
 from algos.base import Progress
 from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.collect import collector as collecting
 from framework.collect.collector import Tape
+from framework.disk.csv_table import read_csv
 from tests.tools.core import (
     CountingEnv,
     PolicyOfNothing,
@@ -20,6 +22,7 @@ from tests.tools.core import (
     copied,
     saved_and_read,
 )
+from tests.tools.data import Counts
 from tests.tools.envs import Corridor, corridor_with, foreign
 
 
@@ -284,3 +287,19 @@ def test_a_recurrent_state_does_not_survive_a_dummy_step():
     columns = collector.collect(7, Progress())[0].columns
     assert columns["valid"][:, 1].tolist() == [True] * 3 + [False] + [True] * 3
     assert columns["state"][:, 1, 0].tolist() == [0, 1, 2, 0, 0, 1, 2]
+
+
+def long_rows(num_envs: int) -> SyncVectorEnv:
+    """Rows whose episodes have 4, 5, 6, ... steps, with dummy steps between them."""
+    return SyncVectorEnv([lambda n=n: Counts(4 + n) for n in range(num_envs)], autoreset_mode=AutoresetMode.NEXT_STEP)
+
+
+def test_the_steps_of_train_csv_count_no_dummy_steps_and_never_go_back(tmp_path):
+    general = {"max_total_step": 2000, "online_eval": False, "save_fig": False}
+    more = {"general_cfg": general, "algo_cfg": {"batch_size": 512}, "env_cfg": {"n_envs": 4}}
+    with joystick.Run("PPO", long_rows, seed=1, into=tmp_path / "run", **more) as run:
+        run.train()
+        task, total = run.task, run.count.step
+    steps = [row["step"] for row in read_csv(task / "results/train.csv")]
+    assert steps == sorted(steps)
+    assert steps[-1] <= total
