@@ -14,9 +14,9 @@ from config.program import ENVIRONMENT, PROGRAM
 from config.read.loader import RunConfig
 from config.read.opening import read_regular, regular
 from config.system.processes import KILLED, interrupt, out_of_reach
-from config.tell.language import VARIABLE, language, tr
+from config.tell.language import VARIABLE, english, language, tr
 from framework.disk.task_dir import take_lock
-from framework.errors import ERROR, MISTAKE
+from framework.errors import ERROR
 from framework.jobs import own_objects
 from framework.runs import signals
 
@@ -24,6 +24,9 @@ POLL_SECONDS = 0.1
 """Pause between two looks at the processes."""
 MOST_BYTES = 2**30
 """Size of the largest stderr that is read."""
+_CLOSING = english("Nothing was started. Fix the problem above.")
+_NOTHING_STARTED = (_CLOSING.partition(".")[0], tr(_CLOSING).partition("。")[0])
+"""Beginning of the last line of a process that refused its settings, in English and in the language of the user."""
 
 
 class Process(Protocol):
@@ -135,6 +138,6 @@ class Child:
                 return "\n".join(lines[n:])
         if self.status == 128 + KILLED:
             return tr("killed, perhaps because memory ran out")
-        if self.status == MISTAKE and len(lines) > 1:
-            return "\n".join(lines[:-1])  # the last line says that nothing was started
+        if len(lines) > 1 and lines[-1].startswith(_NOTHING_STARTED):
+            return "\n".join(lines[:-1])
         return lines[-1] if lines else tr("no message")

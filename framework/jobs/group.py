@@ -301,7 +301,7 @@ class Group(Job):
         failed = any(end.status and not end.stopped for end in ends)
         if stop.received is not None:
             return stop.exit_status
-        if self.interrupted:  # a run was stopped, by a signal to itself
+        if any(end.status and end.stopped for end in ends):  # a run was stopped, by a signal to itself
             return 128 + signal.SIGTERM
         return FAILED if failed else 0
 

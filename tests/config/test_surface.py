@@ -23,7 +23,7 @@ EXCEPTIONS = (
     ("config/read/*_config.py", r"# Return \{\} is expected\.\n?", "a line of preset files that is read again"),
     ("config/read/yaml_reader.py", ".*", "words of PyYAML"),
     ("config/tell/describe.py", r"(list|describe) .*", "commands"),
-    ("config/read/tuning.py", r"# Repeats this tuning: .*\n", "a line of a file"),
+    ("config/read/tuning.py", r"# (Repeats|Goes on with) this tuning: .*\n", "a line of a file"),
     ("envs/common/r*.py", r"\.\*.*", "words of Gymnasium"),
     ("envs/dialog/*.py", ".*", "what the speakers of a dialogue say, and its vocabulary"),
     ("framework/assemble/expert.py", r"\{\} has no values", "an error for programmers"),

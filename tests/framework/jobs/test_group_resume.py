@@ -190,10 +190,12 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
     assert "all of its runs have finished; to train them further, give a higher limit: " in capsys.readouterr().err
 
 
-def test_a_group_goes_on_although_a_table_of_evaluations_is_damaged() -> None:
+def test_a_group_goes_on_without_a_run_whose_table_is_damaged(capsys: pytest.CaptureFixture[str]) -> None:
     folder = a_group()
     (folder / "seed_1/results/eval.csv").write_text("a,b\n1,2\n")
-    assert run("resume", "here", "general_cfg.max_total_step=900") == 0
+    assert run("resume", "here", "general_cfg.max_total_step=900") == 1
+    assert "here/seed_1/results/eval.csv has other columns than this run; move it away" in capsys.readouterr().out
+    assert read_facts(folder / "seed_2/run.json")["step"] == 900
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(

@@ -385,7 +385,7 @@ def test_an_observation_that_does_not_fit_the_environment_is_answered():
     assert policy.act(3, [False, True, False, False, False, False]) == 1
     with pytest.raises(
         joystick.JoystickError,
-        match=r"act: the observation does not fit Discrete\(500\): the observation has shape \(2,\)",
+        match=r"act: the observation has shape \(2,\); expected \(\)",
     ):
         policy.act([1, 2])
     with pytest.raises(joystick.JoystickError, match="act: the observation does not fit Discrete"):
