@@ -47,7 +47,6 @@ EXCEPTIONS = (
     ("framework/jobs/functions.py", r"joystick\.tune\(.*", "Python code"),
     ("framework/jobs/functions.py", "the function has returned", "an outcome in run.json, shown by outcome.py"),
     ("framework/jobs/group.py", r"general_cfg\.mp_backend=ray .*", "settings"),
-    ("framework/jobs/many_runs.py", "group of experiments", "a key"),
     ("framework/loop/trainer.py", r"\{\} is (not|neither) a number.*", "a reason why a checkpoint counts as damaged"),
     ("framework/memory/offline_replay.py", "memory/held out", "the name of a stream of random numbers"),
     ("framework/pages/cell.py", r"text \{.*", "a style sheet"),
