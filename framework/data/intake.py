@@ -1,4 +1,4 @@
-"""What an algorithm has taken from a buffer so far."""
+"""Hands the new observations and transitions of a buffer to an algorithm that learns from it."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,12 @@ from framework.policies.splitter import Transitions
 
 
 class Intake:
-    """Of one buffer: each observation once, for statistics, and fresh transitions as windows. Transitions that cannot
-    be learned from before those that follow, such as an unfinished episode, wait in the window for the next update."""
+    """Takes each observation of one buffer once, for statistics, and makes windows of its fresh transitions. Those that
+    cannot be learned from before others follow, such as an unfinished episode, wait in the window for the next update."""
 
     def __init__(self, buffer: ReplayBuffer) -> None:
         self._emptied = buffer.emptied
-        """How often the buffer had been emptied when it was read last."""
+        """Value of buffer.emptied when it was read last."""
         self._arrivals: Arrivals | None = None
         self._window: SlotRollout | None = None
         self._successors: dict[int, Array] = {}

@@ -227,7 +227,7 @@ class Iteration:
         """Returns its figures so far. seconds: duration of training so far. phase: that of the curriculum in this
         iteration. policies: names, in a multi-agent environment."""
         returns, lengths = self.returns, self.lengths
-        some = returns.count > 0
+        some, of_policies = returns.count > 0, {f"{RETURN}{policy}" for policy in policies}
         return {
             "iteration": self.number,
             **count._asdict(),
@@ -243,7 +243,7 @@ class Iteration:
             "custom": {
                 name: value
                 for metric, spread in self.custom.items()
-                if metric not in {f"{RETURN}{policy}" for policy in policies}
+                if metric not in of_policies
                 for name, value in zip(spread_names(metric), (spread.mean, spread.low, spread.high), strict=True)
             },
             "seconds": seconds - self.began,
