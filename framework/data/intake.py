@@ -16,7 +16,7 @@ from framework.policies.splitter import Transitions
 
 class Intake:
     """Takes each observation of one buffer once, for statistics, and makes windows of its fresh transitions. Those that
-    cannot be learned from before others follow, such as an unfinished episode, wait in the window for the next update."""
+    cannot be learned from before others follow, such as an unfinished episode, wait in it for the next update."""
 
     def __init__(self, buffer: ReplayBuffer) -> None:
         self._emptied = buffer.emptied
