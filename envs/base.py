@@ -164,6 +164,12 @@ class VectorEnv(ABC):
     valid: Array | None = None
     """[N] bool, False for a dummy step after the end of an episode; None if the environment has no dummy steps."""
 
+    @property
+    def pending(self) -> Array | None:
+        """[N] bool, True where the next step is a dummy step, which gives the first observation of the episode; None
+        if the environment has no dummy steps."""
+        return None
+
     frames: int = 1
     """Number of frames that an observation is a stack of, along its first axis, the newest one last; each step adds
     one. A replay memory stores each frame once."""

@@ -32,6 +32,7 @@ class Mode(ABC):
 
     replayable = True
     valid: Array | None = None
+    pending: Array | None = None
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -116,21 +117,21 @@ class NextStep(Mode):
     def __init__(self, env: Any) -> None:
         super().__init__(env)
         self._last: Any = None
-        self._ended = np.zeros(self.rows, bool)
+        self.pending: Array = np.zeros(self.rows, bool)
         self.valid = np.ones(self.rows, bool)
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
         if mask.all():
             obs, infos = self.env.reset(seed=int(seeds[0]))
-            self._last, self._ended[:] = self.encode(obs), False
+            self._last, self.pending = self.encode(obs), np.zeros(self.rows, bool)
             return self._last, infos
-        _refuse_others(mask & ~self._ended)
+        _refuse_others(mask & ~self.pending)
         return self._last, {}
 
     def step(self, action: Array) -> Outcome:
         obs, reward, terminated, truncated, infos = self.env.step(action)
-        self.valid = ~self._ended
-        self._last, self._ended = self.encode(obs), np.logical_or(terminated, truncated)
+        self.valid = ~self.pending
+        self._last, self.pending = self.encode(obs), np.logical_or(terminated, truncated)
         return self._last, reward, terminated, truncated, infos
 
 
@@ -164,6 +165,10 @@ class GymnasiumVector(Codec, VectorEnv):
         self._infos: dict[str, Any] = {}
         self._seeds = np.zeros(self.rows, object)
         self._ended = np.ones(self.rows, bool)
+
+    @property
+    def pending(self) -> Array | None:
+        return self._mode.pending
 
     def reset(self, mask: Array, seeds: Array) -> Array:
         mask = np.asarray(mask, bool)

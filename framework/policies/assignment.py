@@ -125,6 +125,13 @@ def _misfits(name: str, algo: PolicyConfig, matches: Matches, layout: JointLayou
             "{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row",
             section=section,
         )
+    elif algo.opponents and (shared := [agent for agent in agents if "#" in agent]):
+        yield tr(
+            "{section}.opponents: one agent alone learns in an episode against earlier versions, and the slots of "
+            "agents whose names change ({slots}) may be empty; opponents need agents that are in every episode",
+            section=section,
+            slots=_listed(shared),
+        )
     if not algo.is_joint:
         if algo.agent_id and not is_vector(kind.observation_space):
             yield tr(

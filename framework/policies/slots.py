@@ -115,11 +115,15 @@ class Slots:
 
     def past(self, records: Array) -> Array:
         """Returns [..., S], True where an earlier version of the policy plays in a training episode: in a share
-        `past_share` of the episodes it plays all of the agents but one, which the seed of the episode draws."""
+        `past_share` of the episodes it plays all of the policy's agents but one, which the seed of the episode
+        draws."""
         seed = records["seed"][..., None]
         drawn = mixed(seed, _PLAYS_PAST) < np.uint64(self.past_share * 2.0**64 * (1 - 2**-53))
-        learner = mixed(seed, _LEARNER) % np.uint64(self.count)
-        return np.asarray(drawn & (learner != np.arange(self.count, dtype=np.uint64)))
+        mine = np.broadcast_to(self.controls(records), (*records.shape, self.count))
+        order = np.cumsum(mine, axis=-1, dtype=np.uint64)
+        """Order of each agent among those that this policy controls, from 1."""
+        learner = mixed(seed, _LEARNER) % np.maximum(order[..., -1:], np.uint64(1)) + np.uint64(1)
+        return np.asarray(drawn & mine & (learner != order))
 
     def version(self, records: Array) -> Array:
         """Returns a number [...] for each episode, which draws the version that plays."""

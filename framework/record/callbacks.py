@@ -121,6 +121,10 @@ class RunningEpisode:
         """Returns the environment's info of the newest step."""
         return _of(self._info, agent)
 
+    def begin(self, obs: Array) -> None:
+        """Replaces the first observation, where it becomes known after the end of the episode before."""
+        self._before = self._obs = obs
+
     def advance(self, action: Any, step: Step, env: VectorEnv) -> None:
         """Notes a step of the row."""
         row = self.row
@@ -260,11 +264,17 @@ class CallbackRecorder(Recorder):
     def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
         episode = RunningEpisode(seed, self.worker, row, obs[row].copy(), env, self.in_evaluation)
         self._running[row] = episode
-        call(self.callbacks, "on_episode_start", episode=episode, env=env.member(row))
+        if env.pending is None or not env.pending[row]:
+            call(self.callbacks, "on_episode_start", episode=episode, env=env.member(row))
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         for row, episode in enumerate(self._running):
-            if episode is None or (env.valid is not None and not env.valid[row]):
+            if episode is None:
+                continue
+            if env.valid is not None and not env.valid[row]:
+                if env.pending is not None:  # a dummy step: the episode begins here
+                    episode.begin(step.obs[row].copy())
+                    call(self.callbacks, "on_episode_start", episode=episode, env=env.member(row))
                 continue
             episode.advance(action, step, env)
             if self._steps:

@@ -1,5 +1,7 @@
 """A collector that goes on: exactly where its environments can be played again, and honestly where they cannot."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -7,11 +9,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import joystick
 from algos.base import Progress
 from envs.base import EnvError
+from envs.common.vector import GymnasiumVector, mode_of
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.collect import collector as collecting
 from framework.collect.collector import Tape
 from framework.disk.csv_table import read_csv
+from framework.record.callbacks import CallbackRecorder
 from tests.tools.core import (
     CountingEnv,
     PolicyOfNothing,
@@ -303,3 +307,20 @@ def test_the_steps_of_train_csv_count_no_dummy_steps_and_never_go_back(tmp_path)
     steps = [row["step"] for row in read_csv(task / "results/train.csv")]
     assert steps == sorted(steps)
     assert steps[-1] <= total
+
+
+class Begins(joystick.Callbacks):
+    """Keeps the first observation of each episode."""
+
+    seen: ClassVar[list[float]] = []
+
+    def on_episode_start(self, *, episode, env):
+        self.seen.append(float(episode.last_observation()[0]))
+
+
+def test_an_episode_that_begins_with_a_dummy_step_tells_callbacks_its_own_first_observation(monkeypatch):
+    monkeypatch.setattr(Begins, "seen", [])
+    env = GymnasiumVector(mode_of(long_rows(3)), "long")
+    collector_of(env, PolicyOfNothing(), recorders=(CallbackRecorder(Begins(), 3),)).collect(40, Progress())
+    assert len(Begins.seen) == 3 + 8 + 6 + 5  # episodes of 4, 5 and 6 steps and a dummy step each
+    assert set(Begins.seen) == {0.0}

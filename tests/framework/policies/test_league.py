@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Discrete
 import joystick
 from config.read.loader import ConfigError
 from envs.several.joint import AgentType, JointLayout
+from envs.toy.several import Levels
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.errors import JoystickError
@@ -17,9 +18,9 @@ from tests.tools.distributed import Run, local
 SELF = {**PPO, "opponents": {"past": 0.5, "every": 4, "keep": 3}}
 
 
-def records_of(seeds):
+def records_of(seeds, rivals=(["p"],) * 3):
     kind = AgentType(("a", "b", "c"), Box(-1, 1, (2,)), Discrete(2))
-    slots = Slots(JointLayout((kind,)), kind.agents, [["p"]] * 3, "p", agent_id=False)
+    slots = Slots(JointLayout((kind,)), kind.agents, rivals, "p", agent_id=False)
     records = JointLayout((kind,)).new(len(seeds))
     records["seed"] = seeds
     return slots, records
@@ -38,6 +39,24 @@ def test_in_a_share_of_the_episodes_an_earlier_version_plays_all_agents_but_one(
     assert not slots.past(records).any()
     slots.past_share = 1.0
     assert (slots.past(records).sum(1) == 2).all()
+
+
+def test_one_of_the_agents_that_the_policy_controls_learns_whichever_a_rival_controls():
+    slots, records = records_of(np.arange(4000), rivals=(["p", "q"], ["p"], ["q", "p"]))
+    slots.past_share = 1.0
+    learners = slots.controls(records) & ~slots.past(records)
+    assert (learners.sum(1) == 1).all()
+    assert not (slots.past(records) & ~slots.controls(records)).any()
+    assert abs(learners[:, 1].mean() - (1 / 4 + 1 / 2 * 1 / 2 + 1 / 4 * 1 / 3)) < 0.03
+
+
+def test_agents_whose_names_change_have_no_earlier_versions_as_opponents(monkeypatch):
+    """The slot that the seed draws to learn would be empty in most episodes."""
+    monkeypatch.setattr(Levels, "max_agents", {"low_level_*": 3})
+    low = {**PPO, "agents": "low_level_*", "opponents": {"past": 0.5}}
+    config = joint_config(env="levels", high={**PPO, "agents": "high_level"}, low=low)
+    with pytest.raises(ConfigError, match=r"low\.opponents: .*\(low_level_#0, low_level_#1, low_level_#2\) may be"):
+        local(config)
 
 
 def test_versions_are_kept_at_every_so_many_updates_the_newest_ones():
