@@ -1,6 +1,7 @@
 """run.json: what is written has the keys and types of RunFacts; what is read may be of any version and origin."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,9 @@ def test_the_page_has_a_row_for_each_key() -> None:
     assert facts_page.table() in text, "write it anew: python -m tests.tools.facts_page"
     assert facts_page.written(text) == text
     assert "|  |" not in facts_page.table().partition("\n")[2], "each key has a help text"
+
+
+def test_the_page_in_chinese_has_a_row_for_each_key() -> None:
+    text = (facts_page.PAGE.parent / "zh" / facts_page.PAGE.name).read_text(encoding="utf-8")
+    [rows] = re.findall(r"(?m)^\| run\.json 的键 \| \|\n\|---\|---\|\n((?:\|.*\n)*)", text)
+    assert re.findall(r"(?m)^\| (\w+) \|", rows) == list(RunFacts.model_fields)
