@@ -247,7 +247,8 @@ def _silence() -> None:
 
 def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, Any]:
     """Returns the options of an actor: its resources, and the preferred node; without one, actors are spread. Ray never
-    restarts an actor: its random streams would repeat."""
+    restarts an actor: its random streams would repeat. Nor does its head keep an event of each call, which took hundreds
+    of megabytes."""
     place: Any = "SPREAD"
     if node:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -256,6 +257,7 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
         place = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=cpus + gpus > 0)
     return {
         "num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": place,
+        "enable_task_events": False,
     }  # fmt: skip
 
 
