@@ -138,6 +138,27 @@ def test_one_update_follows_the_fragments_of_all_rows_unless_a_word_says_how_man
     assert [text for text in problems(algo="DQN", config='{"rollout_fragment_length": "x"}') if "whole number" in text]
 
 
+def test_one_update_follows_the_fragments_of_all_workers_except_in_apex(tmp_path: Path) -> None:
+    """The learner of Ape-X does not wait for its workers."""
+    run = of("DQN", rollout_fragment_length=4, num_envs_per_worker=8, num_workers=2)
+    assert (run.algo.train_fre, run.algo.updates_per_train) == (64, 1)
+    assert any("updates_per_train 1 (4 x n_envs 8 x n_workers 2)" in note for note in run.notes)
+    apex = "a: {run: APEX, env: CartPole-v1, config: {rollout_fragment_length: 4, num_workers: 2}}"
+    [run] = load_all(file(tmp_path, apex), **FIND).values()
+    assert (run.general.n_workers, run.algo.train_fre) == (2, 4)
+
+
+def test_what_is_for_each_learner_is_for_all_of_them_here() -> None:
+    sizes = {"train_batch_size_per_learner": 1000, "minibatch_size": 100}
+    run = of("PPO", num_learners=2, num_env_runners=2, **sizes)
+    assert (run.general.n_learners, run.algo.batch_size, run.algo.sgd_batch_size) == (2, 2000, 200)
+    assert any("batch_size 2000 (1000 x n_learners 2)" in note for note in run.notes)
+    run = of("PPO", num_learners=2, num_env_runners=2, train_batch_size=1000)
+    assert run.algo.batch_size == 1000
+    run = of("PPO", num_learners=0, **sizes)
+    assert (run.algo.batch_size, run.algo.sgd_batch_size) == (1000, 100)
+
+
 def test_an_iteration_of_ppo_is_a_train_batch_unless_its_steps_are_written() -> None:
     def general(stop: str = '{"training_iteration": 4}', algo: str = "PPO", *words: str, **settings: object) -> tuple:
         run = loaded("general_cfg.preset=none", *words, algo=algo, config=json.dumps(settings), stop=stop)
@@ -238,7 +259,8 @@ def test_checkpoints_come_with_the_evaluations_or_are_refused() -> None:
     ("algo", "more", "steps"),
     [
         ("A2C", {"train_batch_size": 2048}, 8192),  # an iteration of at least 1,000 steps is a window
-        ("A2C", {"train_batch_size": 2048, "num_workers": 2}, 16384),  # two windows, which workers collect in step
+        ("A2C", {"train_batch_size": 2048, "num_workers": 2}, 8192),  # a window, of which each worker has its share
+        ("PPO", {"train_batch_size": 2048, "num_workers": 3}, 8184),  # an iteration is the train batch of 3 x 682
         ("IMPALA", {"train_batch_size": 2048, "num_workers": 2}, 8192),
         ("A2C", {"train_batch_size": 300, "num_envs_per_worker": 3}, 4800),  # four windows of 100 steps of each row
         ("PPO", {"train_batch_size": 2048, "timesteps_per_iteration": 3000}, 16384),
