@@ -25,6 +25,11 @@ def not_recurrent(scope: Scope) -> bool:
     return _model(scope, "use_lstm") is not True
 
 
+def waits(scope: Scope) -> bool:
+    """Returns True for an algorithm whose workers wait for the learner unless general_cfg.run_ahead is written."""
+    return not getattr(scope.models.get("algo_cfg"), "RUN_AHEAD", 0)
+
+
 def learns_offline(scope: Scope) -> bool:
     """Returns True for an algorithm that learns from data alone, and counts updates."""
     return bool(getattr(scope.models.get("algo_cfg"), "OFFLINE", False))
@@ -431,7 +436,7 @@ def _save_points(value: Any, scope: Scope) -> Meaning:
 def _iteration(scope: Scope) -> Meaning:
     """Returns the settings of an iteration, for what is counted in them. Where a window is learned in minibatches, one
     is a train batch there, unless its steps are written; those of other algorithms are ended by a clock or by steps."""
-    if any(scope.word(word) is not None for word in STEPS_OF_AN_ITERATION) or scope.value(ITERATION) is not None:
+    if any(map(scope.word, STEPS_OF_AN_ITERATION)) or scope.value(ITERATION) is not None:
         return Meaning({})
     if scope.has("algo_cfg.sgd_batch_size") and any(is_number(scope.word(word)) for word in TRAIN_BATCH):
         rows = _rows_of_round(scope)
@@ -455,6 +460,17 @@ STEPS_OF_AN_ITERATION = (
 
 
 # ---------------------------------------------------------------------------------------------------- exploration
+
+
+def epsilon(value: Any, scope: Scope) -> Meaning:
+    """Translates points [step, value] of epsilon: a line in steps, or else a schedule over the run."""
+    points = _points(value)
+    if len(points) != 2 or points[0][0] > 0:
+        return over_the_run("epsilon")(value, scope)
+    (_, start), (steps, end) = points
+    settings = {"epsilon_start": start, "epsilon_end": end, "epsilon_decay": max(1, round(steps))}
+    scope.algo("epsilon_decay")
+    return Meaning({f"algo_cfg.{key}": value for key, value in {**settings, "epsilon_schedule": "linear"}.items()})
 
 
 def epsilon_fraction(value: Any, scope: Scope) -> Meaning:

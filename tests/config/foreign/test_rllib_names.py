@@ -148,6 +148,39 @@ def test_one_update_follows_the_fragments_of_all_workers_except_in_apex(tmp_path
     assert (run.general.n_workers, run.algo.train_fre) == (2, 4)
 
 
+def test_points_of_epsilon_are_a_line_in_steps_or_a_schedule() -> None:
+    algo = of("DQN", epsilon=[[0, 1.0], [10_000, 0.05]]).algo
+    assert (algo.epsilon_start, algo.epsilon_end, algo.epsilon_decay) == (1.0, 0.05, 10_000)
+    assert (algo.epsilon_schedule, algo.epsilon) == ("linear", None)
+    run = loaded(
+        "general_cfg.max_total_step=20000", algo="DQN", config='{"epsilon": [[0, 1], [5000, 0.5], [10000, 0.1]]}'
+    )
+    assert run.algo.epsilon == {"piecewise": [[0.0, 1.0], [0.25, 0.5], [0.5, 0.1]]}
+    assert of("DQN", epsilon=0.1).algo.epsilon == 0.1
+
+
+WHOLE = {
+    "_AlgorithmConfig__prior_exploration_config": None, "_disable_preprocessor_api": False, "__stdout_file__": None,
+    "_learner_class": None, "_rl_module_spec": None, "_enable_new_api_stack": False, "worker_restore_timeout_s": 1800,
+    "max_num_worker_restarts": 1000, "local_gpu_idx": 0, "num_gpus": 0, "input_config": {}, "input": "sampler",
+    "vf_share_layers": -1, "min_sample_timesteps_per_iteration": 0, "evaluation_interval": 2, "train_batch_size": 4000,
+    "max_requests_in_flight_per_sampler_worker": 2, "num_rollout_workers": 2, "num_envs_per_worker": 1, "lr": 5e-5,
+    "callbacks": "<class 'ray.rllib.algorithms.callbacks.DefaultCallbacks'>", "sgd_minibatch_size": 128,
+    "policies": {"default_policy": [None, None, None, None]}, "model": {"lstm_use_prev_action_reward": -1},
+}  # fmt: skip
+"""Parts of a params.json that RLlib writes with all of its defaults, and one word of the user's."""
+
+
+def test_the_defaults_that_rllib_writes_into_its_files_need_nothing() -> None:
+    run = of("PPO", **WHOLE)
+    general = run.general
+    assert (general.iteration_steps, general.callbacks, general.device) == (4000, None, "cpu")
+    assert run.run_ahead == 0, "as RLlib's own PPO, it waits for its workers"
+    assert of("APPO", max_requests_in_flight_per_env_runner=3, num_env_runners=2).run_ahead == 3
+    [problem] = problems(algo="PPO", config='{"_model_config": {"fcnet_hiddens": [8]}}')
+    assert "networks are lists of layers" in problem
+
+
 def test_what_is_for_each_learner_is_for_all_of_them_here() -> None:
     sizes = {"train_batch_size_per_learner": 1000, "minibatch_size": 100}
     run = of("PPO", num_learners=2, num_env_runners=2, **sizes)
