@@ -40,7 +40,10 @@ LAST = [word for words in (CONFIG, RULES, PARTS) for word, row in words.items() 
 """Words that are translated after all others, whose values they depend on; in this order, as some depend on others."""
 NESTED = ("model", *MAPPINGS)
 """Mappings whose words are translated one by one."""
-OF_MODEL_BESIDE_IT = ("vf_share_layers", "fcnet_hiddens", "fcnet_activation", "use_lstm", "free_log_std")
+OF_MODEL_BESIDE_IT = (
+    "vf_share_layers", "fcnet_hiddens", "fcnet_activation", "use_lstm", "free_log_std", "_disable_preprocessor_api",
+    "_disable_action_flattening",
+)  # fmt: skip
 """Words of `model` that old files have beside it."""
 
 

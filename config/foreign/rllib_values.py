@@ -25,6 +25,11 @@ def not_recurrent(scope: Scope) -> bool:
     return _model(scope, "use_lstm") is not True
 
 
+def waits(scope: Scope) -> bool:
+    """Returns True for an algorithm whose workers wait for the learner unless general_cfg.run_ahead is written."""
+    return not getattr(scope.models.get("algo_cfg"), "RUN_AHEAD", 0)
+
+
 def learns_offline(scope: Scope) -> bool:
     """Returns True for an algorithm that learns from data alone, and counts updates."""
     return bool(getattr(scope.models.get("algo_cfg"), "OFFLINE", False))
@@ -294,14 +299,11 @@ def _steps_of_iterations(scope: Scope, size: float | None) -> float | None:
 
 
 def _of_round(scope: Scope) -> int:
-    """Returns the environment steps of a round: a window, or a fragment of each row for a replay memory. Workers that
-    do not run ahead of one another have a round together."""
+    """Returns the environment steps of a round: a window, or a fragment of each row for a replay memory."""
     model: Any = scope.models["algo_cfg"]
-    rows = _rows(scope)
+    rows = _rows_of_round(scope)
     numbers = {key: value for key, value in scope.written("algo_cfg").items() if is_number(value) and value > 0}
-    in_step = scope.value("general_cfg.mp_backend") == "ray" and not model.RUN_AHEAD
-    workers = int(scope.number("general_cfg.n_workers")) if in_step else 1
-    return int(model.model_construct(**numbers).memory(rows).fragment) * rows * workers
+    return int(model.model_construct(**numbers).memory(rows).fragment) * rows
 
 
 def _points(value: Any) -> list[tuple[float, float]]:
@@ -352,11 +354,27 @@ def train_batch(value: Any, scope: Scope) -> Meaning:
     return Meaning(settings)
 
 
+def of_learners(setting: str) -> Translation:
+    """Returns a translation of a size for each learner; here they share one."""
+
+    def translation(value: Any, scope: Scope) -> Meaning:
+        count = int(scope.number("general_cfg.n_learners")) if scope.has("general_cfg.n_learners") else 1
+        size = value * count if is_number(value) else value
+        whole = setting == "batch_size" and not any(scope.word(word) is not None for word in MINIBATCH)
+        settings = train_batch(size, scope).settings if whole else dict.fromkeys(scope.algo(setting), size)
+        return Meaning(settings, f"{value} x n_learners {count}" if size != value else "")
+
+    return translation
+
+
 def fragment(value: Any, scope: Scope) -> Meaning:
-    """Translates steps of each row between updates. One update follows, unless a word says how many do."""
-    rows = _rows(scope)
-    steps = {path: value * rows for path in scope.algo("train_fre")}
-    remark = f"{value} x n_envs {rows}" if rows > 1 else ""
+    """Translates steps of each row between updates. One update follows those of all workers, unless a word says how
+    many do; the learner of Ape-X does not wait for them."""
+    rows, workers = _rows(scope), 1 if str(scope.word("run")).upper().startswith("APEX") else _workers(scope)
+    steps = {path: value * rows * workers for path in scope.algo("train_fre")}
+    counts = {"n_envs": rows, "n_workers": workers}
+    remark = " x ".join([f"{value}", *(f"{name} {count}" for name, count in counts.items() if count > 1)])
+    remark = remark if rows * workers > 1 else ""
     chosen = any(scope.word(word) is not None for word in ("training_intensity", "updates_per_train"))
     by_hand = any(
         source.written and "updates_per_train" in source.sections.get("algo_cfg", {}) for source in scope.sources
@@ -367,6 +385,19 @@ def fragment(value: Any, scope: Scope) -> Meaning:
 def _rows(scope: Scope) -> int:
     """Returns the number of environments, which each collect a fragment."""
     return int(scope.number("env_cfg.n_envs")) if scope.has("env_cfg.n_envs") else 1
+
+
+def _workers(scope: Scope) -> int:
+    """Returns the number of workers of Ray; 1 in one process."""
+    ray = scope.value("general_cfg.mp_backend") == "ray" and scope.has("general_cfg.n_workers")
+    return int(scope.number("general_cfg.n_workers")) if ray else 1
+
+
+def _rows_of_round(scope: Scope) -> int:
+    """Returns the rows that collect a round together: those of all workers that do not run ahead of one another."""
+    ahead = scope.value("general_cfg.run_ahead")
+    model: Any = scope.models["algo_cfg"]
+    return _rows(scope) * (1 if (model.RUN_AHEAD if ahead is None else ahead) else _workers(scope))
 
 
 def iterations(value: Any, scope: Scope) -> Meaning:
@@ -405,10 +436,10 @@ def _save_points(value: Any, scope: Scope) -> Meaning:
 def _iteration(scope: Scope) -> Meaning:
     """Returns the settings of an iteration, for what is counted in them. Where a window is learned in minibatches, one
     is a train batch there, unless its steps are written; those of other algorithms are ended by a clock or by steps."""
-    if any(scope.word(word) is not None for word in STEPS_OF_AN_ITERATION) or scope.value(ITERATION) is not None:
+    if any(map(scope.word, STEPS_OF_AN_ITERATION)) or scope.value(ITERATION) is not None:
         return Meaning({})
     if scope.has("algo_cfg.sgd_batch_size") and any(is_number(scope.word(word)) for word in TRAIN_BATCH):
-        rows = _rows(scope)
+        rows = _rows_of_round(scope)
         window = max(1, int(scope.number("algo_cfg.batch_size")) // rows) * rows  # each row has the same steps
         return Meaning({ITERATION: window}, tr("an iteration is a train batch"))
     steps = int(scope.number(ITERATION))
@@ -420,6 +451,8 @@ COUNTED_IN_ITERATIONS = ("training_iteration", "evaluation_interval", "checkpoin
 """Words that count iterations."""
 TRAIN_BATCH = ("train_batch_size", "train_batch_size_per_learner", "timesteps_per_batch")
 """Words for the size of a train batch."""
+MINIBATCH = ("sgd_minibatch_size", "minibatch_size", "sgd_batchsize")
+"""Words for the size of a minibatch."""
 STEPS_OF_AN_ITERATION = (
     "timesteps_per_iteration", "min_sample_timesteps_per_reporting", "min_sample_timesteps_per_iteration",
 )  # fmt: skip
@@ -427,6 +460,17 @@ STEPS_OF_AN_ITERATION = (
 
 
 # ---------------------------------------------------------------------------------------------------- exploration
+
+
+def epsilon(value: Any, scope: Scope) -> Meaning:
+    """Translates points [step, value] of epsilon: a line in steps, or else a schedule over the run."""
+    points = _points(value)
+    if len(points) != 2 or points[0][0] > 0:
+        return over_the_run("epsilon")(value, scope)
+    (_, start), (steps, end) = points
+    settings = {"epsilon_start": start, "epsilon_end": end, "epsilon_decay": max(1, round(steps))}
+    scope.algo("epsilon_decay")
+    return Meaning({f"algo_cfg.{key}": value for key, value in {**settings, "epsilon_schedule": "linear"}.items()})
 
 
 def epsilon_fraction(value: Any, scope: Scope) -> Meaning:

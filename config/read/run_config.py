@@ -78,9 +78,9 @@ class RunConfig:
         """Environment steps after which a limit in steps or iterations ends the run; None without one. Several workers
         that run ahead may end an iteration with a few fragments more."""
         cfg = self.general
-        fragment = min((algo.memory(self.env.n_envs).fragment for algo in self.learning), default=1)
         in_step = cfg.mp_backend == "ray" and not self.run_ahead
-        of_round = fragment * self.env.n_envs * (cfg.n_workers if in_step else 1)
+        rows = self.env.n_envs * (cfg.n_workers if in_step else 1)
+        of_round = rows * min((algo.memory(rows).fragment for algo in self.learning), default=1)
         limits = (cfg.max_total_step, cfg.max_iteration * whole_rounds(cfg.iteration_steps, of_round))
         return min((limit for limit in limits if limit > 0), default=None)
 

@@ -151,8 +151,8 @@ class MultiAgentVector(VectorEnv):
                 raise self._members[row].failed(tr("the observation of agent {name!r} is not finite", name=name))
 
     def _write_state(self, rows: Array) -> None:
-        """Writes the global state: the environment's own, which is not read after the end of an episode, or all
-        observations."""
+        """Writes the global state: the environment's own, or all observations. Its own is not read after a termination,
+        whose value is 0, and after a truncation only where there still is one."""
         state = self._now["global_state"]
         if not self._own_state:
             parts = [self._now[f"t{number}"]["obs"].reshape(self.rows, -1) for number in range(len(self._kinds))]
@@ -160,21 +160,26 @@ class MultiAgentVector(VectorEnv):
             return
         for i in np.flatnonzero(rows).tolist():
             member = self._members[i]
-            if member.over:
+            if member.terminated:
                 continue
             try:
-                values = np.ravel(member.env.state())
-            except Exception as error:
-                raise member.failed(tr("{call} failed: {error}", call="state()", error=described(error))) from error
-            if values.shape != state[i].shape or not finite(values):
-                raise member.failed(
-                    tr(
-                        "state() has {count} numbers, not all finite or not {shape}",
-                        count=values.size,
-                        shape=state.shape[1],
-                    )
-                )
-            state[i] = values
+                state[i] = self._state_of(member)
+            except EnvError:
+                if not member.truncated:
+                    raise
+
+    def _state_of(self, member: AgentRow) -> Array:
+        """Returns the environment's own global state."""
+        try:
+            values = np.ravel(member.env.state())
+        except Exception as error:
+            raise member.failed(tr("{call} failed: {error}", call="state()", error=described(error))) from error
+        size = self.joint.state_size
+        if values.shape != (size,) or not finite(values):
+            raise member.failed(
+                tr("state() has {count} numbers, not all finite or not {shape}", count=values.size, shape=size)
+            )
+        return values
 
     def _decoded(self, action: Array) -> list[Array]:
         """Returns the actions [N, agents, ...] of each type as the environment takes them, with illegal ones replaced

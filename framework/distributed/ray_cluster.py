@@ -247,8 +247,8 @@ def _silence() -> None:
 
 def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, Any]:
     """Returns the options of an actor: its resources, and the preferred node; without one, actors are spread. Ray never
-    restarts an actor: its random streams would repeat. Nor does its head keep an event of each call, which took hundreds
-    of megabytes."""
+    restarts an actor: its random streams would repeat. Nor does its head keep an event of each call: they took
+    hundreds of megabytes."""
     place: Any = "SPREAD"
     if node:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -316,7 +316,7 @@ class Console(Narrator):
 
     def _counters(self, count: Progress) -> str:
         cfg = self.cfg
-        steps, updates = self._pace.speeds()
+        steps, updates, _ = self._pace.speeds()
         parts = [
             _of(tr("episode"), count.episode, cfg.max_episode),
             _of(tr("step"), count.step, cfg.max_total_step) + f" ({steps:,.0f}/s)",

@@ -23,10 +23,18 @@ class Counts(Protocol):
     def update(self) -> int: ...
 
 
+class Course(Counts, Protocol):
+    """Amount of training, and the completed share of the planned run."""
+
+    @property
+    def fraction(self) -> float: ...
+
+
 class _Mark(NamedTuple):
     at: float
     step: int
     update: int
+    fraction: float
 
 
 class Pace:
@@ -37,37 +45,41 @@ class Pace:
         self._marks: deque[_Mark] = deque()
         self._lengths: deque[int] = deque(maxlen=RECENT)
 
-    def start(self, now: float, count: Counts) -> None:
+    def start(self, now: float, count: Course) -> None:
         """Starts to measure, at these counters."""
         self._marks.clear()
-        self._marks.append(_Mark(now, count.step, count.update))
+        self._marks.append(_Mark(now, count.step, count.update, count.fraction))
 
     def episodes(self, lengths: Iterable[int]) -> None:
         """Notes the lengths of episodes."""
         self._lengths.extend(lengths)
 
-    def mark(self, now: float, count: Counts) -> None:
+    def mark(self, now: float, count: Course) -> None:
         """Notes the counters at a moment."""
-        self._marks.append(_Mark(now, count.step, count.update))
+        self._marks.append(_Mark(now, count.step, count.update, count.fraction))
         while len(self._marks) > 2 and now - self._marks[0].at > WINDOW_SECONDS:
             self._marks.popleft()
 
-    def speeds(self) -> tuple[float, float]:
-        """Returns environment steps and updates per second."""
+    def speeds(self) -> tuple[float, float, float]:
+        """Returns environment steps, updates, and the share of the run per second."""
         if not self._marks:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         first, last = self._marks[0], self._marks[-1]
         seconds = max(last.at - first.at, 1e-9)
-        return (last.step - first.step) / seconds, (last.update - first.update) / seconds
+        step, update, share = last.step - first.step, last.update - first.update, last.fraction - first.fraction
+        return step / seconds, update / seconds, share / seconds
 
-    def left(self, count: Counts, elapsed: float) -> float | None:
+    def left(self, count: Course, elapsed: float) -> float | None:
         """Returns the seconds until the first limit is reached; None if they cannot be predicted. Episodes count by
-        the steps of the latest ones: their number alone misleads where a better policy plays longer episodes."""
+        the steps of the latest ones: their number alone misleads where a better policy plays longer episodes.
+        Iterations count by the share of the run, since an iteration may have more steps than it needs."""
         cfg = self._cfg
-        steps, updates = self.speeds()
-        limits = [(cfg.max_total_step - count.step, steps)] if cfg.max_total_step > 0 else []
+        steps, updates, share = self.speeds()
+        limits: list[tuple[float, float]] = [(cfg.max_total_step - count.step, steps)] if cfg.max_total_step > 0 else []
         if cfg.max_update > 0:
             limits.append((cfg.max_update - count.update, updates))
+        if cfg.max_iteration > 0:
+            limits.append((1.0 - count.fraction, share))
         if cfg.max_episode > 0 and self._lengths:
             length = sum(self._lengths) / len(self._lengths)
             limits.append((round((cfg.max_episode - count.episode) * length), steps))

@@ -459,12 +459,26 @@ def stated(*results: Any, wants: bool = True, **attributes: Any) -> MultiAgentVe
     return MultiAgentVector(lambda index: kind(dict.fromkeys("ab", NUMBER), *results), "s", 1, global_state=wants)
 
 
-def test_the_global_state_is_the_environments_and_is_not_read_after_the_end():
+def test_the_global_state_is_the_environments_and_is_not_read_after_a_termination():
     env = stated((BOTH,), (BOTH, {}, ON), (BOTH, {}, {ALL: True}))
     assert env.joint.state_size == 3
     seen = [started(env), stepped(env)[0], stepped(env)[0]]
     assert [records["global_state"][0].tolist() for records in seen] == [[2] * 3, [3] * 3, [3] * 3]
     assert "global_state" not in stated((BOTH,), wants=False).joint.new().dtype.names
+
+
+@pytest.mark.parametrize(
+    ("state_of_the_end", "last"), [(np.full(3, 4.0), 4), (np.zeros(2), 3), (np.full(3, np.nan), 3), (None, 3)]
+)
+def test_the_state_after_a_truncation_is_read_since_its_value_counts(state_of_the_end, last):
+    """Where the environment has none any more, it is the one before."""
+
+    def state(self: Any) -> Any:
+        return np.full(3, len(self.calls)) if len(self.calls) < 4 else state_of_the_end + 0
+
+    env = stated((BOTH,), (BOTH, {}, ON), (BOTH, {}, ON, {ALL: True}), state=state)
+    seen = [started(env), stepped(env)[0], stepped(env)[0]]
+    assert [records["global_state"][0, 0] for records in seen] == [2, 3, last]
 
 
 @pytest.mark.parametrize(

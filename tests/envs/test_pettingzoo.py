@@ -147,6 +147,7 @@ def test_simple_spread():
     assert [step.truncated.tolist() for _, step in outs] == [[False] * 2] * 2 + [[True] * 2]
     assert not any(step.terminated.any() for _, step in outs)
     assert [flags(env, outs[-1][0], name) for name in kind.agents] == ["IC"] * 3
+    np.testing.assert_array_equal(outs[-1][0]["global_state"], outs[-1][0]["t0"]["obs"].reshape(2, 54))
     reward = outs[0][0]["t0"]["reward"]
     np.testing.assert_allclose(outs[0][1].reward, reward.sum(axis=1))
     assert (reward < 0).all()
@@ -194,7 +195,7 @@ def test_rock_paper_scissors_pays_the_winner():
 
 
 @installed
-def test_a_state_is_not_read_after_the_end():
+def test_a_state_is_not_read_after_a_termination():
     """multiwalker's state() raises there; every walker falls within some steps of full force."""
     env = made("sisl/multiwalker_v9", global_state=True)
     records = started(env, 1)

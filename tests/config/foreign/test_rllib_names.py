@@ -138,6 +138,60 @@ def test_one_update_follows_the_fragments_of_all_rows_unless_a_word_says_how_man
     assert [text for text in problems(algo="DQN", config='{"rollout_fragment_length": "x"}') if "whole number" in text]
 
 
+def test_one_update_follows_the_fragments_of_all_workers_except_in_apex(tmp_path: Path) -> None:
+    """The learner of Ape-X does not wait for its workers."""
+    run = of("DQN", rollout_fragment_length=4, num_envs_per_worker=8, num_workers=2)
+    assert (run.algo.train_fre, run.algo.updates_per_train) == (64, 1)
+    assert any("updates_per_train 1 (4 x n_envs 8 x n_workers 2)" in note for note in run.notes)
+    apex = "a: {run: APEX, env: CartPole-v1, config: {rollout_fragment_length: 4, num_workers: 2}}"
+    [run] = load_all(file(tmp_path, apex), **FIND).values()
+    assert (run.general.n_workers, run.algo.train_fre) == (2, 4)
+
+
+def test_points_of_epsilon_are_a_line_in_steps_or_a_schedule() -> None:
+    algo = of("DQN", epsilon=[[0, 1.0], [10_000, 0.05]]).algo
+    assert (algo.epsilon_start, algo.epsilon_end, algo.epsilon_decay) == (1.0, 0.05, 10_000)
+    assert (algo.epsilon_schedule, algo.epsilon) == ("linear", None)
+    run = loaded(
+        "general_cfg.max_total_step=20000", algo="DQN", config='{"epsilon": [[0, 1], [5000, 0.5], [10000, 0.1]]}'
+    )
+    assert run.algo.epsilon == {"piecewise": [[0.0, 1.0], [0.25, 0.5], [0.5, 0.1]]}
+    assert of("DQN", epsilon=0.1).algo.epsilon == 0.1
+
+
+WHOLE = {
+    "_AlgorithmConfig__prior_exploration_config": None, "_disable_preprocessor_api": False, "__stdout_file__": None,
+    "_learner_class": None, "_rl_module_spec": None, "_enable_new_api_stack": False, "worker_restore_timeout_s": 1800,
+    "max_num_worker_restarts": 1000, "local_gpu_idx": 0, "num_gpus": 0, "input_config": {}, "input": "sampler",
+    "vf_share_layers": -1, "min_sample_timesteps_per_iteration": 0, "evaluation_interval": 2, "train_batch_size": 4000,
+    "max_requests_in_flight_per_sampler_worker": 2, "num_rollout_workers": 2, "num_envs_per_worker": 1, "lr": 5e-5,
+    "callbacks": "<class 'ray.rllib.algorithms.callbacks.DefaultCallbacks'>", "sgd_minibatch_size": 128,
+    "policies": {"default_policy": [None, None, None, None]}, "model": {"lstm_use_prev_action_reward": -1},
+}  # fmt: skip
+"""Parts of a params.json that RLlib writes with all of its defaults, and one word of the user's."""
+
+
+def test_the_defaults_that_rllib_writes_into_its_files_need_nothing() -> None:
+    run = of("PPO", **WHOLE)
+    general = run.general
+    assert (general.iteration_steps, general.callbacks, general.device) == (4000, None, "cpu")
+    assert run.run_ahead == 0, "as RLlib's own PPO, it waits for its workers"
+    assert of("APPO", max_requests_in_flight_per_env_runner=3, num_env_runners=2).run_ahead == 3
+    [problem] = problems(algo="PPO", config='{"_model_config": {"fcnet_hiddens": [8]}}')
+    assert "networks are lists of layers" in problem
+
+
+def test_what_is_for_each_learner_is_for_all_of_them_here() -> None:
+    sizes = {"train_batch_size_per_learner": 1000, "minibatch_size": 100}
+    run = of("PPO", num_learners=2, num_env_runners=2, **sizes)
+    assert (run.general.n_learners, run.algo.batch_size, run.algo.sgd_batch_size) == (2, 2000, 200)
+    assert any("batch_size 2000 (1000 x n_learners 2)" in note for note in run.notes)
+    run = of("PPO", num_learners=2, num_env_runners=2, train_batch_size=1000)
+    assert run.algo.batch_size == 1000
+    run = of("PPO", num_learners=0, **sizes)
+    assert (run.algo.batch_size, run.algo.sgd_batch_size) == (1000, 100)
+
+
 def test_an_iteration_of_ppo_is_a_train_batch_unless_its_steps_are_written() -> None:
     def general(stop: str = '{"training_iteration": 4}', algo: str = "PPO", *words: str, **settings: object) -> tuple:
         run = loaded("general_cfg.preset=none", *words, algo=algo, config=json.dumps(settings), stop=stop)
@@ -238,7 +292,8 @@ def test_checkpoints_come_with_the_evaluations_or_are_refused() -> None:
     ("algo", "more", "steps"),
     [
         ("A2C", {"train_batch_size": 2048}, 8192),  # an iteration of at least 1,000 steps is a window
-        ("A2C", {"train_batch_size": 2048, "num_workers": 2}, 16384),  # two windows, which workers collect in step
+        ("A2C", {"train_batch_size": 2048, "num_workers": 2}, 8192),  # a window, of which each worker has its share
+        ("PPO", {"train_batch_size": 2048, "num_workers": 3}, 8184),  # an iteration is the train batch of 3 x 682
         ("IMPALA", {"train_batch_size": 2048, "num_workers": 2}, 8192),
         ("A2C", {"train_batch_size": 300, "num_envs_per_worker": 3}, 4800),  # four windows of 100 steps of each row
         ("PPO", {"train_batch_size": 2048, "timesteps_per_iteration": 3000}, 16384),

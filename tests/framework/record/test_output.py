@@ -634,7 +634,7 @@ def test_the_first_picture_has_share_speed_and_time_left(tmp_path: Path, clock: 
 
 def test_time_left_follows_the_limit_that_comes_first(tmp_path: Path, clock: Clock) -> None:
     """10 steps/s, 5 updates/s, episodes of 40 steps: 500 steps take 50 s, 200 updates 40 s, 6 episodes 24 s."""
-    counts = Count(100, 4, 50)
+    counts = Progress(100, 4, 50)
     limits = {"max_total_step": 600, "max_update": 250, "max_episode": 10}
     for names, left in (
         (["max_total_step"], 50),
@@ -645,12 +645,21 @@ def test_time_left_follows_the_limit_that_comes_first(tmp_path: Path, clock: Clo
     ):
         cfg = GeneralConfig(**{"max_episode": -1, **{name: limits[name] for name in names}})
         pace = Pace(cfg)
-        pace.start(0.0, Count(0, 0, 0))
+        pace.start(0.0, Progress())
         pace.episodes([40])
         pace.mark(10.0, counts)
         assert pace.left(counts, 10.0) == left
-    assert Pace(GeneralConfig(max_time=100)).left(counts, 30.0) == 70
-    assert Pace(GeneralConfig(max_episode=10)).left(counts, 30.0) is None
+    assert Pace(GeneralConfig(max_time=100)).left(Progress(), 30.0) == 70
+    assert Pace(GeneralConfig(max_episode=10)).left(Progress(), 30.0) is None
+
+
+def test_time_left_follows_iterations(clock: Clock) -> None:
+    """From 30 % to 55 % of the iterations in 10 s: 45 % take 18 s more. Of two limits, the first one counts."""
+    for limits, left in (({}, 18), ({"max_total_step": 170}, 7)):
+        pace = Pace(GeneralConfig(max_episode=-1, max_iteration=20, **limits))
+        pace.start(0.0, Progress(0, 0, 0, 0.30))
+        pace.mark(10.0, now := Progress(100, 4, 50, 0.55))
+        assert pace.left(now, 10.0) == pytest.approx(left)
 
 
 def test_what_keeps_training_waiting_is_shown_and_goes_again(
