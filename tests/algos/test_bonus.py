@@ -261,6 +261,11 @@ def test_a_sparse_reward_is_reached_with_counts_and_not_without() -> None:
             "bonus_layers: what predicts has no recurrent state; leave lstm and gru layers out",
         ),
         (
+            "PPO",
+            ["bonus=rnd", "bonus_layers=[{layer_type: linear, layer_size: [8], shared: x}]"],
+            "bonus_layers: layers of rnd cannot be shared: those of one of its two networks never learn",
+        ),
+        (
             "DRQN",
             ["bonus=count"],
             "bonus: does not support lstm and gru layers in this algorithm",
