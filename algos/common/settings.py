@@ -617,6 +617,9 @@ class BonusConfig(NetworkConfig):
         yield from super().problems()
         if self.bonus != "none" and any(map(is_recurrent, self.bonus_layers)):
             yield Problem("bonus_layers", tr("what predicts has no recurrent state; leave lstm and gru layers out"))
+        if self.bonus == "rnd" and any(getattr(layer, "shared", None) for layer in self.bonus_layers):
+            message = tr("layers of rnd cannot be shared: those of one of its two networks never learn")
+            yield Problem("bonus_layers", message, depends_on=("bonus",))
 
 
 class OfflineActorCriticConfig(ReplayConfig, TargetConfig):

@@ -102,7 +102,7 @@ class Agent(ValueAgent):
             draw([*self.noise, *self.target_noise], self.streams.learn)
         metrics, error = self.step(batch, reduce=self.reduce)
         if self.bonus is not None:
-            metrics = {**metrics, **self.bonus.learn(batch, self.reduce)}
+            metrics = {**metrics, **self.bonus.learn(batch, self.reduce, self.learners)}
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)

@@ -30,9 +30,6 @@ class Agent(SoftActorCritic):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device, out=cfg.critic_bins or 1)
-        self.bins = Bins(cfg.critic_bins, cfg.critic_range, device) if cfg.critic_bins else None
-        if self.bins is not None:
-            critics.set_bias(self.critic, self.bins.first_bias())
         parts = {"cql_alpha": cfg.cql_alpha, "critic_bins": cfg.critic_bins, "diversity": cfg.diversity}
         parts |= {"critic_layers: batchnorm": self.joint}
         for setting in (name for name, value in parts.items() if value and self.policy.choices is not None):
@@ -40,6 +37,9 @@ class Agent(SoftActorCritic):
             raise UnfitError(
                 "algo_cfg.{setting} is for Box actions, and these are {space}", setting=setting, space=space
             )
+        self.bins = Bins(cfg.critic_bins, cfg.critic_range, device) if cfg.critic_bins else None
+        if self.bins is not None:
+            critics.set_bias(self.critic, self.bins.first_bias())
         terms = {"cql_loss": cfg.cql_alpha, "similarity": cfg.diversity}
         self.METRICS = (*self.METRICS, *(name for name, weight in terms.items() if weight))  # type: ignore[misc]
         self.target = targets.frozen_copy(self.critic)

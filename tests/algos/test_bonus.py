@@ -11,7 +11,7 @@ from algos.base import Agent, Batch, EnvSpec, Progress, Streams
 from algos.common.parts.actor_critic import without_ends
 from algos.common.parts.bonus import Curiosity, Distillation, Visits, codes, novelty, prediction_error
 from algos.ppo.config import Config
-from config.model.layers import mlp
+from config.model.layers import Dropout, mlp
 from config.read.loader import ConfigError
 from envs.toy.finite import DeepSea
 from framework.loop.learner import AgentLearner
@@ -180,6 +180,18 @@ def test_learning_goes_on_exactly_from_a_checkpoint(algo: str, bonus: str) -> No
         np.testing.assert_array_equal(array, other.weights()[name])
 
 
+@pytest.mark.parametrize("algo", ["PPO", "DQN"])
+def test_dropout_of_what_predicts_follows_the_learning_stream(algo: str) -> None:
+    states, layers = [], [*mlp(8), Dropout(rate=0.5)]
+    for seed in (1, 2):
+        agent = agent_for(algo, "rnd", bonus_layers=layers)
+        torch.manual_seed(seed)  # of the process, which a checkpoint does not have
+        trained(agent, toy_of("match", ROWS), 16)
+        states.append(agent.state()["bonus"]["networks"])
+    for name, array in states[0].items():
+        np.testing.assert_array_equal(array, states[1][name])
+
+
 def test_an_actor_critic_has_a_value_for_each_reward_and_the_weighted_sum_of_advantages() -> None:
     env = toy_of("match", ROWS)
     columns, raw = {}, None
@@ -247,6 +259,11 @@ def test_a_sparse_reward_is_reached_with_counts_and_not_without() -> None:
             "PPO",
             ["bonus=rnd", "bonus_layers=[{layer_type: lstm, layer_size: [8]}]"],
             "bonus_layers: what predicts has no recurrent state; leave lstm and gru layers out",
+        ),
+        (
+            "PPO",
+            ["bonus=rnd", "bonus_layers=[{layer_type: linear, layer_size: [8], shared: x}]"],
+            "bonus_layers: layers of rnd cannot be shared: those of one of its two networks never learn",
         ),
         (
             "DRQN",

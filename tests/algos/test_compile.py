@@ -12,7 +12,9 @@ import torch
 import yaml
 
 import algos
-from algos.common.fast import compiled_steps
+from algos.common.fast import compiled_steps, program
+from algos.common.fast.layers import Network
+from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear, draw
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
 from config.read.loader import RunConfig, load
@@ -424,6 +426,35 @@ def test_gradients_of_convolutions_are_in_the_order_of_their_weights_cuda() -> N
             step({"obs": obs}, reduce=alone)
         weights.append([weight.detach().cpu() for weight in network.parameters()])
     assert all(torch.equal(a, b) for a, b in zip(*weights, strict=True))
+
+
+class Recorded:
+    """A graph whose operations are those of a program, on a CPU."""
+
+    def __init__(self, work: Any) -> None:
+        recording = program.record(work, ())
+        step, _ = program.module(recording.text)
+        self.outputs = work().clone()
+        self.replay = lambda: self.outputs.copy_(step(*recording.inputs)[0])
+
+
+def test_a_graph_with_noise_is_none_of_the_passes_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def capture(device: Any, first: Any, work: Any) -> tuple[Recorded, torch.Tensor]:
+        return (graph := Recorded(work)), graph.outputs
+
+    monkeypatch.setattr(compiled_steps, "capture", capture)
+    network, obs, rng = Network(NoisyLinear(3, 2, 0.5)), torch.ones(1, 3), np.random.default_rng(0)
+    acting = compiled_steps.Passes(network, torch.device("cpu"))
+    for turn in range(60):
+        draw([network[0]], rng if turn % 3 else None)
+        with torch.inference_mode():
+            torch.testing.assert_close(acting(obs), network(obs))
+    assert len(acting._graphs) == 2
+
+
+def test_a_network_that_draws_in_its_pass_has_no_graphs() -> None:
+    quantiles = Network(ImplicitQuantiles(3, torch.nn.Linear(3, 2), 4))
+    assert compiled_steps.passes(quantiles, torch.device("cuda")) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

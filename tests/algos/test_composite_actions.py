@@ -266,6 +266,7 @@ def test_sac_refuses_more_combinations_than_it_has_outputs_for_and_names_who_doe
         choosing(space)
 
 
-def test_sac_refuses_conservative_values_of_choices() -> None:
-    with pytest.raises(UnfitError, match="cql_alpha is for Box actions"):
-        agent_of("SAC", spec_of(toy_of("modes")), cql_alpha=1.0)
+@pytest.mark.parametrize(("setting", "value"), [("cql_alpha", 1.0), ("critic_bins", 21), ("diversity", 1.0)])
+def test_sac_refuses_parts_of_the_loss_that_choices_do_not_have(setting: str, value: float) -> None:
+    with pytest.raises(UnfitError, match=f"{setting} is for Box actions"):
+        agent_of("SAC", spec_of(toy_of("modes")), **{setting: value})

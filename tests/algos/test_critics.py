@@ -11,7 +11,7 @@ from algos.common.maths.targets import priorities, td_loss
 from algos.common.nets.critics import EnsembleLinear, EnsembleNorm, build
 from algos.common.nets.observations import NetworkError
 from algos.common.settings import NetworkConfig
-from config.model.layers import Dropout, Embed, LayerNorm, mlp
+from config.model.layers import Conv2d, Dropout, Embed, LayerNorm, mlp
 from tests.tools.actor_critic import OBS, spec_for
 from tests.tools.core import agent_of
 
@@ -56,6 +56,18 @@ def test_first_weights_depend_on_the_seed_alone_and_are_those_of_torch():
     weight, plain = first.body[0].weight, nn.Linear(5, 64).weight
     assert weight.abs().max().item() == pytest.approx(plain.abs().max().item(), rel=0.1)
     assert weight.abs().max().item() <= 5**-0.5
+
+
+def test_what_sees_the_observation_alone_is_initialized_too_unless_another_network_has_it():
+    spec = EnvSpec("x", Box(0, 1, (1, 8, 8)), Box(-1, 1, (2,)), 4)
+    front = [Conv2d(out_channel=4, kernel_size=4), Conv2d(out_channel=2, kernel_size=2, stride=1, shared="eyes")]
+    cfg = NetworkConfig(init="orthogonal")
+    first, second = (build(spec, [*front, *mlp(4)], cfg, seed, members=2, actions=2).front for seed in (1, 2))
+    for layer in (part for part in first if isinstance(part, nn.Conv2d)):
+        rows = layer.weight.detach().flatten(1)
+        torch.testing.assert_close(rows @ rows.T, 2 * torch.eye(len(rows)))
+        assert not layer.bias.detach().any()
+    assert second[-3] is first[-3] is spec.shared["eyes"][0]
 
 
 def test_orthogonal_weights_are_so_for_each_member():

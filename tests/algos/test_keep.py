@@ -10,7 +10,7 @@ from torch import nn
 from algos import base
 from algos.common.maths.returns import RewardScaler
 from algos.common.parts import optim
-from algos.common.parts.state import load_state_of, state_of
+from algos.common.parts.state import load_state_of, load_state_tree, state_of, state_tree
 from algos.common.settings import NetworkConfig
 from tests.tools.core import saved_and_read
 
@@ -52,6 +52,34 @@ def test_what_is_switched_off_may_be_missing_in_an_older_state_and_nothing_else(
     assert (one.updates, one.nothing) == (2, None)
     with pytest.raises(KeyError, match="scaler"):
         load_state_of(one, NAMES, {name: value for name, value in state.items() if name != "scaler"})
+
+
+def velocities(optimizer, network, count):
+    """The weights after each of so many steps with the same gradient."""
+    found = []
+    for _ in range(count):
+        for parameter in network.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        found.append(network.weight.detach().clone())
+    return found
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_a_velocity_goes_on_with_the_other_implementation_of_gradient_descent(ours_first):
+    """A run with JOYSTICK_PLAIN=1 is resumed without it, or the other way around."""
+    kinds = [
+        lambda network: optim.make(list(network.parameters()), NetworkConfig(optimizer="sgd", momentum=0.9), 0.1),
+        lambda network: torch.optim.SGD(network.parameters(), 0.1, 0.9),
+    ]
+    first, then = kinds if ours_first else kinds[::-1]
+    networks = nn.Linear(2, 1), nn.Linear(2, 1)
+    one, other = first(networks[0]), then(networks[1])
+    velocities(one, networks[0], 3)
+    networks[1].load_state_dict(networks[0].state_dict())
+    load_state_tree(other, saved_and_read(state_tree(one)))
+    for a, b in zip(velocities(one, networks[0], 2), velocities(other, networks[1], 2), strict=True):
+        torch.testing.assert_close(a, b)
 
 
 @pytest.mark.parametrize("part", ["words", [1], np.zeros(2), torch.zeros(2), nn.Parameter(torch.zeros(()))])

@@ -128,6 +128,12 @@ def test_learners_that_share_their_batches_keep_the_same_weights(algo):
     compared(algo, count=2)
 
 
+def test_learners_cut_windows_alike_whatever_the_sizes_of_their_parts():
+    """The predictor of a bonus draws a number for each step that it sees, and the order of the steps is drawn next."""
+    agents = compared("PPO", world=3, count=1, bonus="rnd")[1]
+    assert len({agent.streams.learn.random() for agent in agents}) == 1
+
+
 EXACT = {
     "DQN": ("DQN", {}),
     "DQN, its gradient clipped": ("DQN", {"max_grad_norm": 0.1}),

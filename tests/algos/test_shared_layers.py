@@ -11,6 +11,7 @@ from torch import nn
 from algos.base import EnvSpec, Progress, UnfitError
 from algos.common.nets import critics
 from algos.common.nets.networks import NetworkError, build
+from algos.common.parts.optim import parameters_of
 from algos.common.settings import NetworkConfig
 from config.model.layers import Conv2d, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear
 from tests.tools.core import agent_of
@@ -209,3 +210,20 @@ def test_actors_and_critics_share_what_sees_the_observation(algo):
         [weight] = [p for name, p in copies.items() if p.shape == eyes.weight.shape]
         assert not torch.equal(weight, before)
         assert weight is not eyes.weight
+
+
+OF_TWO = [("IQL", "critic_layers"), ("FQL", "actor_layers"), ("BCQ", "vae_layers")]
+"""Algorithms and a setting that two of their networks have, with one optimizer."""
+
+
+@pytest.mark.parametrize(("algo", "setting"), OF_TWO)
+def test_networks_of_one_list_share_a_layer_that_is_moved_once(algo, setting):
+    spec = spec_of(Box(0, 255, (3, 12, 12), np.uint8), Box(-1, 1, (2,), np.float32))
+    agent = agent_of(algo, spec, optimizer="sgd", **{setting: [Conv2d(out_channel=2, shared="eyes")]})
+    [eyes] = spec.shared["eyes"]
+    [optimizer] = [each for each in agent.optimizers() if any(p is eyes.weight for p in parameters_of(each))]
+    before, rate = eyes.weight.detach().clone(), optimizer.param_groups[0]["lr"]
+    for parameter in parameters_of(optimizer):
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    torch.testing.assert_close(eyes.weight.detach(), before - rate)

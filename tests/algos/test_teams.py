@@ -9,7 +9,7 @@ from algos.base import Progress
 from algos.coma.agent import counterfactual, critic_input
 from algos.common.parts.team import own_parameters
 from algos.sac.policy import MeansFirst
-from config.model.layers import Linear
+from config.model.layers import Dropout, Linear, mlp
 from config.read.loader import ConfigError
 from envs.base import Step, VectorEnv
 from tests.tools.config_fixtures import loaded
@@ -90,6 +90,15 @@ def test_the_targets_of_the_critic_are_lambda_returns_of_the_actions_that_were_t
     torch.testing.assert_close(target[1], torch.tensor([[7.0, 7.0], [11.0, 11.0]]))
     torch.testing.assert_close(target[0, 1], torch.tensor([2.0, 2.0]))
     torch.testing.assert_close(target[0, 0], 1 + 0.25 * taken[1, 0] + 0.25 * 7.0)
+
+
+def test_dropout_of_the_target_critic_follows_the_learning_stream():
+    found = []
+    for seed in (1, 2):
+        agent = team("COMA", critic_layers=[*mlp(16), Dropout(rate=0.5)])
+        torch.manual_seed(seed)  # of the process, which a checkpoint does not have
+        found.append(agent.prepare(window(agent), Progress())["target"])
+    assert torch.equal(*found)
 
 
 # ------------------------------------------------------------------------------------------------------ HAPPO

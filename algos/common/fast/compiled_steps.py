@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from algos.common.fast import program, switch, tensors
 from algos.common.nets import custom
+from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
 from config import machine
 from config.system.files import is_private, lock
 from config.system.folders import private_cache
@@ -153,6 +154,7 @@ class Passes:
 
     def __init__(self, network: nn.Module, device: torch.device) -> None:
         self._network, self._device = network, device
+        self._noisy = [part for part in network.modules() if isinstance(part, NoisyLinear)]
         self._seen: Counter[Any] = Counter()
         self._graphs: dict[Any, tuple[Tensor, torch.cuda.CUDAGraph, Tensor]] = {}
         self._most = MOST_SIZES
@@ -160,7 +162,8 @@ class Passes:
     @torch.inference_mode()
     def __call__(self, x: Tensor) -> Tensor:
         """Returns the outputs for observations on the CPU. The next call may write over them."""
-        size = x.shape, x.dtype
+        # with noise, which explores, and without it these are different kernels
+        size = x.shape, x.dtype, *(part.noise is None for part in self._noisy)
         self._seen[size] += 1
         if size not in self._graphs and self._seen[size] > SEEN_BEFORE and len(self._graphs) < self._most:
             self._add(size, x.to(self._device))
@@ -190,9 +193,10 @@ class Passes:
 
 
 def passes(network: nn.Module, device: torch.device) -> Passes | None:
-    """Returns the graphs of a network's passes; None on a CPU, and for layers of the user's own, which may do what a
-    graph cannot."""
-    if device.type != "cuda" or not switch.on("compile") or any(map(custom.is_own, network.modules())):
+    """Returns the graphs of a network's passes; None on a CPU, and for layers that may do what a graph cannot: those of
+    the user's own, and one that draws numbers in each pass."""
+    drawing = any(custom.is_own(part) or isinstance(part, ImplicitQuantiles) for part in network.modules())
+    if device.type != "cuda" or not switch.on("compile") or drawing:
         return None
     return Passes(network, device)
 

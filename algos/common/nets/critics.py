@@ -11,7 +11,7 @@ from algos.common.fast import layers as fast
 from algos.common.fast import tensors
 from algos.common.fast.layers import Network
 from algos.common.nets import networks
-from algos.common.nets.chain import ACTIVATIONS, any_shared, apart, check_block
+from algos.common.nets.chain import ACTIVATIONS, any_shared, apart, check_block, shared_parts
 from algos.common.nets.layers import BatchNorm, BatchRenorm, RandomZeros, Residual, RmsNorm
 from algos.common.nets.networks import INITS
 from algos.common.nets.observations import NetworkError
@@ -165,6 +165,7 @@ def build(
     alone."""
     with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
         torch.default_generator.manual_seed(seed)
+        drawn = shared_parts(spec.shared)  # other networks gave them their first weights
         front, width, remaining = networks.features(spec, layers, cfg, normalizer)
         if any_shared(remaining):
             raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
@@ -172,6 +173,7 @@ def build(
         modules, width = assemble(remaining, members, width + actions)
         output = EnsembleLinear(members, width, out)
         body = Network(*modules, output)
+        networks.initialize([front], nn.Identity(), cfg.init, 1.0, drawn)
         _initialize(body, output, cfg.init)
     fast.accelerate(front, body)
     return Critic(front, body)

@@ -318,7 +318,7 @@ class OnPolicyAgent(PolicyAgent[ActorCritic]):
     def update(self, batch: Batch) -> Result:
         metrics = self.step(batch, reduce=self.reduce)
         if self.bonus is not None:
-            metrics = {**metrics, **self.bonus.learn(batch, self.reduce)}
+            metrics = {**metrics, **self.bonus.learn(batch, self.reduce, self.learners)}
         return Result({**metrics, "explained_variance": self.policy.explained_variance})
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

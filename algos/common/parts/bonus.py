@@ -15,6 +15,7 @@ from algos.base import Batch, EnvSpec, Streams, Tree
 from algos.common.maths.distributions import distribution_for
 from algos.common.maths.returns import Moments, RewardScaler
 from algos.common.nets import networks
+from algos.common.nets.layers import seed_dropout
 from algos.common.nets.observations import Normalizer, encode
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
@@ -80,8 +81,8 @@ class Bonus(ABC):
     def observe(self, obs: Tensor) -> None:
         """Updates statistics with observations [M, ...], each of which comes once."""
 
-    def learn(self, batch: Batch, reduce: optim.Reduce) -> dict[str, Tensor]:
-        """Learns from a minibatch [M, ...]; returns the metrics."""
+    def learn(self, batch: Batch, reduce: optim.Reduce, learners: int = 1) -> dict[str, Tensor]:
+        """Learns from a minibatch [M, ...], or from the part of it of one of several learners; returns the metrics."""
         return self.means
 
     def of_window(self, window: Batch) -> Tensor:
@@ -145,9 +146,12 @@ class _Learning:
         self.optimizer = optim.make(parameters, self.cfg, self.cfg.bonus_lr)
         self.step = GradientStep(loss, self.optimizer, self.cfg.max_grad_norm)
 
-    def learn(self, batch: Batch, reduce: optim.Reduce) -> dict[str, Tensor]:
+    def learn(self, batch: Batch, reduce: optim.Reduce, learners: int = 1) -> dict[str, Tensor]:
         inputs = [batch[name] for name in self.COLUMNS]
-        chosen = self.rng.random(len(inputs[0]), np.float32) < self.cfg.bonus_share
+        seed_dropout(self.networks, self.rng)
+        # parts differ in size, and the streams of all learners must give the same minibatches after this
+        rng = self.rng if learners == 1 else np.random.default_rng(self.rng.integers(2**63))
+        chosen = rng.random(len(inputs[0]), np.float32) < self.cfg.bonus_share
         chosen[:1] |= not chosen.any()
         weight = torch.from_numpy(chosen / np.float32(chosen.sum())).to(self.device)
         return {**self.means, "bonus_loss": self.step(*inputs, weight, reduce=reduce)}

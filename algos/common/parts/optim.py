@@ -50,7 +50,7 @@ def make(
 
     parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam, unless cfg has others.
     """
-    entries: list[Any] = list(parameters)
+    entries: list[Any] = list({id(entry): entry for entry in parameters}.values())  # once what several networks share
     groups: list[dict[str, Any]] = entries if entries and isinstance(entries[0], dict) else [{"params": entries}]
     schedules = [_schedule(group.get("lr", lr), cfg) for group in groups]
     starts = [{**group, "lr": schedule.at(0.0)} for group, schedule in zip(groups, schedules, strict=True)]

@@ -119,11 +119,22 @@ def state_tree(optimizer: optim.Optimizer) -> dict[str, Any]:
 
 
 def load_state_tree(optimizer: optim.Optimizer, tree: dict[str, Any]) -> None:
-    """Restores the state exactly; the optimizer must be of the same kind and over the same parameters."""
+    """Restores the state exactly; the optimizer must be of the same kind and over the same parameters. Gradient descent
+    may be torch's then and ours now, or the other way around."""
     groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
     # torch.tensor copies into memory that torch aligned itself
     moments = {
-        int(index): {name: torch.tensor(array) for name, array in entry.items()}
+        int(index): _of_descent(optimizer, {name: torch.tensor(array) for name, array in entry.items()})
         for index, entry in tree["moments"].items()
     }
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+
+def _of_descent(optimizer: optim.Optimizer, entry: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the entry of a parameter; its velocity has the name that this implementation of gradient descent gives
+    it."""
+    if isinstance(optimizer, optim.Momentum) and "momentum_buffer" in entry:
+        return {"exp_avg": entry["momentum_buffer"], "exp_avg_sq": torch.zeros(0), "step": torch.zeros(())}
+    if isinstance(optimizer, torch.optim.SGD) and "exp_avg" in entry:
+        return {"momentum_buffer": entry["exp_avg"]}
+    return entry
