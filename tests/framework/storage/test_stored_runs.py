@@ -251,6 +251,8 @@ assert not set(names) & set(sys.modules)
         ("s3:/bucket/x", "a URL of a folder"),
         ("s3://", "a URL of a folder"),
         ("https://bucket.s3.amazonaws.com/x", "a web address cannot be written to"),
+        ("hf://user/repo", "hf:// is Hugging Face, for push and pull"),
+        ("ms://user/repo", "ms:// is ModelScope, for push and pull"),
         ("s3://key:secret@bucket/x", "without a name and a password"),
         ("s3://bucket/../x", "without empty folders"),
         ("s3://bucket//x", "without empty folders"),
