@@ -13,7 +13,7 @@ from framework.archive import statistics
 from framework.archive.groups import begun
 from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import Saved
-from framework.screen.formatting import short
+from framework.screen.formatting import number, short, spread
 from framework.sharing.address import Address
 from framework.sharing.bundle import sha256_of
 
@@ -55,8 +55,8 @@ def _metadata(shared: Sequence[Shared]) -> dict[str, Any]:
     means = [mean for mean, _ in map(_score, shared) if mean is not None]
     metrics = []
     if means:
-        spread = float(np.std(means)) if len(means) > 1 else _score(shared[0])[1]
-        value = f"{np.mean(means):.2f}" + ("" if spread is None else f" +/- {spread:.2f}")
+        deviation = float(np.std(means)) if len(means) > 1 else _score(shared[0])[1]
+        value = f"{np.mean(means):.2f}" + ("" if deviation is None else f" +/- {deviation:.2f}")
         metrics = [{"type": "mean_reward", "name": "mean_reward", "value": value, "verified": False}]
     result = {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
@@ -72,17 +72,16 @@ def _metadata(shared: Sequence[Shared]) -> dict[str, Any]:
 
 
 def _score(shared: Shared) -> tuple[float | None, float | None]:
-    """Returns mean and standard deviation of the evaluation of the model."""
+    """Returns mean and standard deviation of the evaluation of the model, as far as they are known."""
     row = shared.run.best
-    return (float(row["mean"]), float(row["std"])) if row else (None, None)
+    return (float(row["mean"]), number(row.get("std"))) if row else (None, None)
 
 
 def _scores(shared: Sequence[Shared]) -> str:
     heads = (tr("seed"), tr("score"), tr("update"), tr("step"), tr("SHA-256 of the model"))
     rows = [" | ".join(heads), " | ".join("---" for _ in heads)]
     for each in shared:
-        mean, std = _score(each)
-        score = tr("not evaluated") if mean is None else f"{short(mean)} ± {short(std or 0.0)}"
+        score = spread(each.run.best) if each.run.best else tr("not evaluated")
         digest = sha256_of(each.saved.path / "state.safetensors")
         facts = each.saved.facts
         values = (each.run.facts.seed, score, facts["update"], facts["step"], f"`{digest[:16]}…`")

@@ -90,6 +90,18 @@ def test_a_run_goes_there_and_back(server: server_tool.Server, here: Path, capsy
     assert "exists" in said(capsys, "pull", "hf://me/lake", status=2)
 
 
+def test_a_run_without_deviations_of_its_evaluations_goes_there(
+    server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = here / "tasks" / "run" / "results" / "eval.csv"
+    table.write_text(table.read_text().replace(",std,", ",spread,"))
+    said(capsys, "push", "run", "--to", "hf://me/lake")
+    card = server.repositories["me/lake"].branches["main"]["README.md"].decode()
+    assert "±" not in card
+    assert " +/- " not in card
+    assert "mean_reward" in card
+
+
 def test_a_group_goes_with_all_seeds(
     server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
