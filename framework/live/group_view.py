@@ -84,7 +84,7 @@ class GroupView:
             said, drawn = TRIALS, self._trial_lines(tuning, rows, placed, of_trials)
         else:
             said, drawn = self._run_lines(placed, named, series)
-        if len(placed) == MOST_CURVES:
+        if len(runs) > MOST_CURVES:
             said = joined([said, tr("The first {most} have curves.", most=MOST_CURVES)])
         chart = Charts(smoothing=0)  # evaluations, or running means
         if drawn:

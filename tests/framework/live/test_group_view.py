@@ -194,7 +194,12 @@ def test_the_curves_of_a_tuning_that_seeks_the_lowest_score_are_those_of_low_one
         rows = [f"00{n},finished,{n}.0,{n}.0,200,trials/00{n}\n" for n in range(3)]
         (folder / "trials.csv").write_text("name,state,score,best,step,folder\n" + "".join(rows))
         with served(tasks / mode) as server:
-            assert {line["name"] for line in lines(details(server))} == best
+            shown = details(server)
+            assert {line["name"] for line in lines(shown)} == best
+            assert "The first 2 have curves." in shown["said"]
+            monkeypatch.setattr(group_view, "MOST_CURVES", 3)
+            assert "have curves" not in details(server)["said"], "all of them have"
+            monkeypatch.setattr(group_view, "MOST_CURVES", 2)
 
 
 def test_many_videos_do_not_hide_the_report(tmp_path: Path) -> None:
