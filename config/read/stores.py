@@ -15,6 +15,8 @@ MODEL = re.compile(r"(.+)/models/(\d{1,18}|best|latest)")
 PATTERN = "*?["
 """Characters with which a name stands for several runs."""
 WEB = ("http", "https")
+HUBS = {"hf": "Hugging Face", "ms": "ModelScope"}
+"""Schemes of the hubs that push and pull reach, with their names; fsspec has a store that is called hf, too."""
 
 
 class StoreError(Exception):
@@ -37,6 +39,10 @@ def url(text: str) -> str:
         raise ValueError(
             tr("a URL of the store itself, such as s3://bucket/prefix; a web address cannot be written to")
         )
+    if scheme in HUBS:
+        why = tr("a URL of a store, such as s3://bucket/prefix; {scheme}:// is {hub}, for push and pull",
+                 scheme=scheme, hub=HUBS[scheme])  # fmt: skip
+        raise ValueError(why)
     if "::" in text or "?" in place or "#" in place or any(ord(letter) < 32 for letter in text):
         raise ValueError(tr("a plain URL, such as s3://bucket/prefix, without ::, ? and #"))
     if "@" in place.partition("/")[0]:

@@ -60,8 +60,8 @@ def find(
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError("{name!r} cannot be read: {error}", name=load_path, error=error) from None
-    if "models" in path.parts[1:] and not stores.is_url(load_path):
-        raise TaskError(_inside(load_path, path, tasks))
+    if not complete and (instead := _inside(load_path, path, tasks, start)):
+        raise TaskError(instead)
     if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
         raise TaskError("{name!r} is the folder of all runs{others}", name=load_path, others=_others("", tasks, start))
     if not exists:
@@ -144,11 +144,16 @@ def _counted(path: Path, start: Path | None) -> Path:
     return path if start is None else fixed(path, start)
 
 
-def _inside(load_path: str, path: Path, tasks: Path) -> str:
-    """Returns what to write in place of a path such as NAME/models/500."""
+def _inside(load_path: str, path: Path, tasks: Path, start: Path | None) -> str:
+    """Returns what to write in place of a path such as NAME/models/500; empty for one that is not inside a run, which
+    may lie below any folder called models."""
     parts = path.parts
+    if "models" not in parts[1:]:
+        return ""
     cut = len(parts) - 1 - parts[::-1].index("models")
     run = Path(*parts[:cut])
+    if not has_config(_folder_of(run, tasks, start)):
+        return ""
     name = run.name if run.parent == as_written(tasks) or len(run.parts) == 1 else str(run)
     step = parts[cut + 1] if cut + 1 < len(parts) else "N"
     return tr(

@@ -11,17 +11,26 @@ import numpy as np
 from config.model import policies
 from config.read.opening import read_regular, regular, unreadable
 from config.read.task_config import facts_of_model, load_task_config
-from config.read.task_files import TaskFiles
+from config.read.task_files import RUN, TaskFiles
 from config.read.tasks import group_of
 from config.read.yaml_reader import MAX_BYTES, DocumentError, parse
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.curves import UPDATES, Curve, Rows, column_of, running_mean, window_for
-from framework.disk.csv_table import Table, last_row, read_csv, read_table
+from framework.disk.csv_table import Table, last_row, read_csv, read_table, read_values
 from framework.disk.facts import RunFacts
 from framework.disk.lines import last_objects, read_objects
 from framework.disk.notes import Notes
-from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, TaskDir, is_locked, read_facts
+from framework.disk.task_dir import (
+    CLOSED,
+    FAILED,
+    MOST_BYTES,
+    PAUSED,
+    TaskDir,
+    is_damaged,
+    is_locked,
+    read_facts,
+)
 from framework.screen.formatting import number
 
 MOST_CHARACTERS = 500
@@ -96,7 +105,10 @@ class RecordedRun:
         """Files that are not read, each with the reason; empty if all are."""
         most = {self.task.config: MAX_BYTES, self.task.run: MOST_BYTES}
         faults = ((path.name, unreadable(path, size)) for path, size in most.items())
-        return "; ".join(tr("{name} is not read: {reason}", name=name, reason=fault) for name, fault in faults if fault)
+        said = [tr("{name} is not read: {reason}", name=name, reason=fault) for name, fault in faults if fault]
+        if not (said or self.facts.model_fields_set) and is_damaged(self.task.run):
+            said = [tr("{name} is not read: {reason}", name=RUN, reason=tr("it is no JSON that can be read"))]
+        return "; ".join(said)
 
     @property
     def group(self) -> Path | None:
@@ -264,19 +276,19 @@ class RecordedRun:
         column of progress.csv. Later training changes nothing."""
         pause = (None if until is None else self.paused(until)) or {}
         if score in ("evaluation", "best"):
-            means = _values(self.evaluations[: pause.get("evaluations")], "mean")
-            means += [pause["mean"]] if "mean" in pause else []
+            scores = self.evaluations[: pause.get("evaluations")] + ([pause] if "mean" in pause else [])
             if score == "evaluation":
-                return means[-1] if means else None
+                return number(scores[-1]["mean"]) if scores else None
             earlier = (self.paused(int(at)) for at in self.facts.pauses or {} if until is None or int(at) < until)
-            return best_of([*means, *_values(filter(None, earlier), "mean")], mode)
+            return best_of(_values([*scores, *filter(None, earlier)], "mean"), mode)
         if score in pause.get("numbers", {}):
             return number(pause["numbers"][score])
-        step, table = pause.get("step"), self.progress or self.iterations
-        rows = [row for row in table if score in row and (step is None or row["step"] <= step)]
-        # a cell of progress.csv may be empty; a function whose newest number is not finite has no score
-        values = _values(rows, score) if self.progress else [number(row[score]) for row in rows]
-        return values[-1] if values else None
+        step = pause.get("step")
+        # an iteration may have no number; the newest one that is not finite is no score
+        known = [row for row in read_values(self.task.progress, "step", score) if row[1] is not None]
+        numbers = known or [(row["step"], row[score]) for row in self.iterations if score in row]
+        values = [value for at, value in numbers if step is None or at <= step]
+        return number(values[-1]) if values else None
 
     def best_score(self, mode: str) -> float | None:
         """Returns the best score of all evaluations so far, those at pauses among them."""

@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.1
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    help_text = tr("folder of runs (default tasks) or its URL, or one run or group")
+    help_text = tr("folder of runs (default tasks) or its URL, or one run or group, by its name")
     parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=help_text)
     parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help=tr("default: a free one"))
     parser.switch("--open", tr("open the page in the browser"))
@@ -82,9 +82,12 @@ def _serve(request: Namespace) -> int:
 
 
 def _root(folder: str | None, usual: Path) -> Path:
-    """Returns the folder of runs to show. That of a store is brought here again and again, in a thread."""
-    if not folder or not is_url(folder):
-        return Path(folder or usual)
+    """Returns the folder of runs to show, by its path, or its name among the usual ones. That of a store is brought
+    here again and again, in a thread."""
+    if not folder:
+        return usual
+    if not is_url(folder):
+        return usual / folder if (usual / folder).is_dir() and not Path(folder).is_dir() else Path(folder)
     from framework.errors import JoystickError
     from framework.storage import copies
 

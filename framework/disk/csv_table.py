@@ -61,17 +61,30 @@ class Table(Sequence[Row]):
 
 def read_table(path: Path) -> Table:
     """Returns the rows of one of our files, numbers as numbers and an empty cell as NaN, without a torn last line."""
-    try:
-        *lines, _torn = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
-    except OSError:
-        return Table({})
-    if not lines:
-        return Table({})
-    names = lines.pop(0).split(",")
-    rows = [line for line in lines if line.count(",") == len(names) - 1]
+    names, rows = _lines(path)
     blocks = [_columns(rows[at : at + _BLOCK_ROWS], len(names)) for at in range(0, len(rows), _BLOCK_ROWS)]
     columns = zip(*blocks, strict=True)  # none if there are no rows
     return Table({name: np.concatenate(parts) for name, parts in zip(names, columns, strict=False)})
+
+
+def read_values(path: Path, *names: str) -> list[tuple[Number | None, ...]]:
+    """Returns some columns of one of our files, row by row: None for an empty cell, which `read_table` does not tell
+    from NaN. Nothing without one of the columns."""
+    head, rows = _lines(path)
+    if not set(names) <= set(head):
+        return []
+    places, cells = [head.index(name) for name in names], (row.split(",") for row in rows)
+    return [tuple(_number(row[place]) if row[place] else None for place in places) for row in cells]
+
+
+def _lines(path: Path) -> tuple[list[str], list[str]]:
+    """Returns the columns and the whole rows of a file; none if it cannot be read."""
+    try:
+        head, *rows = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1] or [""]
+    except OSError:
+        return [], []
+    names = head.split(",")
+    return names, [row for row in rows if row.count(",") == len(names) - 1]
 
 
 def read_csv(path: Path) -> list[Row]:

@@ -121,10 +121,27 @@ def facts_as_bytes(facts: Mapping[str, Any]) -> bytes:
 def read_facts(path: Path) -> dict[str, Any]:
     """Returns the facts in a file of JSON; none if it is missing or damaged."""
     try:
-        facts = json.loads(read_regular(path, MOST_BYTES))
+        return _facts(path)
     except (OSError, ValueError, RecursionError, MemoryError):
         return {}
-    return facts if isinstance(facts, dict) else {}
+
+
+def is_damaged(path: Path) -> bool:
+    """Returns True for a file of facts that can be read, and is no object of JSON."""
+    try:
+        _facts(path)
+    except OSError:
+        return False
+    except (ValueError, RecursionError, MemoryError):
+        return True
+    return False
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    facts = json.loads(read_regular(path, MOST_BYTES))
+    if not isinstance(facts, dict):
+        raise ValueError
+    return facts
 
 
 def check_new(into: Path | None, start: Path | None = None) -> None:

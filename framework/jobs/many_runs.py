@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 
+from config.read import stores
 from config.read.loader import ConfigError, RunConfig
 from config.read.task_files import COPIED_TO
 from config.tell.language import tr
@@ -71,6 +72,7 @@ def begin(
     configs = {name: placed(config, address) for name, config in configs.items()}
     facts = _checked(configs, check)
     members = of_experiments(list(configs), seeds or ()) if len(configs) > 1 else of_seeds(seeds or ())
+    _refuse_copies(members, next(iter(configs.values())))
     runs = {member: beside_others(configs[member.experiment]) for member in members}
     config, [safe] = next(iter(configs.values())), file_names([title])
     name = ("runs", safe, str(len(runs))) if len(configs) > 1 else ("seeds", facts[0].env_id, config.algorithms)
@@ -162,6 +164,18 @@ def _train(
                 work.take_up()
             status = work.drive()
         return work, status or (MISTAKE if copy is not None and copy.is_behind else 0)
+
+
+def _refuse_copies(members: Iterable[Member], config: RunConfig) -> None:
+    """Raises ConfigError for a run whose copy in a store would have a URL that no run has."""
+    if config.general.storage is None or config.into is None:  # a folder that is named here has no such name
+        return
+    for member in members:
+        url = f"{config.general.storage}/{config.into.name}/{member.folder}"
+        try:
+            stores.destination(url)
+        except ValueError as error:
+            raise ConfigError(f"{member.label}: {tr('{url!r} is not {what}', url=url, what=error)}") from None
 
 
 @contextlib.contextmanager

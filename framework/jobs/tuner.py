@@ -207,9 +207,9 @@ class Tuner(Job):
         return stage.done() or bool(self.records[stage.trial].failure)
 
     def ended(self, end: StageEnd) -> None:
-        """Takes note of a trial that has failed."""
+        """Takes note of a trial that has failed, once: another of its seeds may fail, too."""
         stage = end.stage
-        if stage.done() or end.stopped:
+        if self.over(stage) or end.stopped:
             return
         reason = end.complaint or tr("it has ended without a result")
         self.failures[stage.trial] = self.records[stage.trial].failure = {"status": end.status, "reason": reason}

@@ -2,6 +2,7 @@
 matter."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,7 +84,7 @@ class GroupView:
             said, drawn = TRIALS, self._trial_lines(tuning, rows, placed, of_trials)
         else:
             said, drawn = self._run_lines(placed, named, series)
-        if len(placed) == MOST_CURVES:
+        if len(runs) > MOST_CURVES:
             said = joined([said, tr("The first {most} have curves.", most=MOST_CURVES)])
         chart = Charts(smoothing=0)  # evaluations, or running means
         if drawn:
@@ -97,14 +98,18 @@ class GroupView:
 
     def shown(self, runs: Sequence[tuple[ListedRun, Row]]) -> list[ListedRun]:
         """Returns the runs whose curves are shown."""
-        rows, tuning = rows_of(self.folder, MOST_TRIALS), self.tuning()
-        sign = -1.0 if tuning is None or tuning.settings.mode == "max" else 1.0
+        tuning = self.tuning()
+        trials = [row.trial.name for row in self.trials(tuning, runs)] if tuning else []
+        places = {name: place for place, name in enumerate(trials)}
 
         def place(entry: tuple[ListedRun, Row]) -> tuple[bool, float, str]:
             run, row = entry
-            trial = rows.get(_trial_of(run.folder, self.files))
-            value = trial.score if trial else number(row["score"])
-            return not row["running"], 0.0 if value is None else sign * value, run.name
+            best = -(number(row["score"]) or 0.0)
+            return (
+                not row["running"],
+                places.get(_trial_of(run.folder, self.files), len(places)) if tuning else best,
+                run.name,
+            )
 
         return [run for run, _ in sorted(runs, key=place)[:MOST_CURVES]]
 
@@ -121,18 +126,19 @@ class GroupView:
         return self._tuning[1]
 
     def trials(self, tuning: Tuning, runs: Sequence[tuple[ListedRun, Row]]) -> list[TrialResult]:
-        """Returns the trials, best first. Those of which a run is being trained are known to run before the tuning
-        writes it down."""
+        """Returns the trials in the order by which the tuning chooses: those that came furthest first, and of these the
+        best. Those of which a run is being trained are known to run before the tuning writes it down."""
         facts, written = tuning_facts(self.folder), rows_of(self.folder, MOST_TRIALS)
         of_trial: dict[str, list[Row]] = {}
         for run, row in runs:
             of_trial.setdefault(_trial_of(run.folder, self.files), []).append(row)
-        results = []
+        results, reached = [], {}
         for name, settings in list(facts.settings.items())[:MOST_TRIALS]:
             values = [settings.get(domain.path) for domain in tuning.domains]
             if not values or not all(map(_is_possible, tuning.domains, values)):
                 continue
             trial, own = written.get(name, TrialRow(name)), of_trial.get(name, [])
+            reached[name] = _reached(trial.state, own)
             results.append(
                 TrialResult(
                     trial=Trial(name, tuple(values)),
@@ -151,6 +157,7 @@ class GroupView:
             results,
             key=lambda row: (
                 row.trial.name != facts.best,
+                -reached[row.trial.name],
                 row.score is None,
                 sign * (row.score or 0.0),
                 -(row.step or 0),
@@ -271,6 +278,11 @@ def _state(written: str, runs: Sequence[Row]) -> str:
     if any(run["running"] for run in runs):
         return "running"
     return "waiting" if written == "running" and not runs else printable(written)
+
+
+def _reached(state: str, runs: Sequence[Row]) -> float:
+    """Returns the step of the last comparison that a trial has come to; infinity at its end."""
+    return math.inf if state == "finished" else min((run["pause"] or 0 for run in runs), default=0)
 
 
 def _largest(values: Sequence[Any]) -> int | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration")
 """Settings that tell how long a run is planned to be."""
 READ_SECONDS = 0.5
 """Time after which the rest of the runs that are new waits for the next look."""
+_PAUSE = re.compile(r"\d{1,15}")
+"""Step of a pause, whose name in the file of a stranger may be anything."""
 Row = dict[str, Any]
 Stamp = tuple[int, int] | None
 """Time of the last change and size of a file; None without the file."""
@@ -139,6 +142,7 @@ class Overview:
             "speed": number(step / seconds) if step and seconds else None,
             "seconds": seconds,
             "outcome": printable(shown(facts.outcome or "")),
+            "pause": max((int(at) for at in facts.pauses or {} if _PAUSE.fullmatch(at)), default=None),
             "seed": number(facts.seed),
             "started": printable(facts.started or ""),
             "tags": recorded.notes.tags,

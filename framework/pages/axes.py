@@ -1,9 +1,12 @@
 """Colors, axes and legends of all figures."""
 
-import unicodedata
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from config.tell.cells import cells
 from config.tell.language import tr
 from framework.archive.curves import STEPS
 
@@ -46,9 +49,23 @@ def dress(axes: Any, title: str, beside: str, quantity: str, over: str = STEPS) 
 
 LEGEND_LETTERS = 105
 """Room of a line of a legend, in letters; a mark takes six."""
+LEGEND_LINES, LEGEND_INCHES = 4, 0.1875
+"""Lines of a legend for which a figure has room, and the height of each further one."""
 
 
 def legend_columns(labels: Sequence[str]) -> int:
-    """Returns the number of columns of a legend that is no wider than the figure."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for label in labels for letter in label)
-    return 5 if sum(len(label) + 6 for label in labels) + wide <= LEGEND_LETTERS else 3
+    """Returns the number of columns of a legend that is no wider than the figure; a long label has a line alone."""
+    widths = [cells(label) + 6 for label in labels]
+    if sum(widths) <= LEGEND_LETTERS:
+        return 5
+    return next((n for n in (3, 2) if sum(map(max, _columns(widths, n))) <= LEGEND_LETTERS), 1)
+
+
+def _columns(values: Sequence[int], count: int) -> list[list[int]]:
+    """Returns what stands in each column, as matplotlib fills them."""
+    return [part.tolist() for part in np.array_split(np.array(values), count) if len(part)]
+
+
+def legend_inches(labels: Sequence[str]) -> float:
+    """Returns the height that a figure needs in addition for a legend of many lines, which would cover the lines."""
+    return LEGEND_INCHES * max(0, math.ceil(len(labels) / legend_columns(labels)) - LEGEND_LINES)

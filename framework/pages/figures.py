@@ -29,7 +29,7 @@ from framework.archive.curves import (
 from framework.disk.atomic import write_whole
 from framework.log import LOGGER
 from framework.pages import fonts, panel
-from framework.pages.axes import LIGHT, dress, legend_columns
+from framework.pages.axes import LIGHT, dress, legend_columns, legend_inches
 from framework.pages.panel import label_of, look_of
 from framework.screen.formatting import counted
 
@@ -320,6 +320,7 @@ def _save(figure: Any, path: Path) -> None:
     """Adds the legend and writes the picture; a file is replaced as a whole."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
+        figure.set_figheight(figure.get_figheight() + legend_inches(labels))
         figure.legend(
             handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
             columnspacing=1.4, labelcolor=LIGHT.ink,

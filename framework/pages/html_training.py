@@ -356,4 +356,5 @@ def _exactness(verdict: Mapping[str, Any]) -> str:
 
 
 def _real(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """Returns a finite number as a float; None for anything else, such as what the file of a stranger has."""
+    return None if (real := number(value)) is None else float(real)

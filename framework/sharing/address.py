@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from framework.errors import JoystickError
 
-HUBS = {"hf": "Hugging Face", "ms": "ModelScope"}
-"""Beginning of an address -> name of the hub."""
 _ADDRESS = re.compile(r"(hf|ms)://([\w][\w.-]{0,95})/([\w][\w.-]{0,95})/?")
 
 
@@ -14,7 +12,7 @@ class Address(NamedTuple):
     """A repository of a hub."""
 
     hub: str
-    """One of HUBS."""
+    """One of stores.HUBS."""
     user: str
     name: str
 

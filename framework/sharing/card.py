@@ -10,10 +10,10 @@ import yaml
 from config.program import PROGRAM, version
 from config.tell.language import tr
 from framework.archive import statistics
-from framework.archive.groups import begun
+from framework.archive.groups import begun, group_facts
 from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import Saved
-from framework.screen.formatting import short
+from framework.screen.formatting import number, short, spread
 from framework.sharing.address import Address
 from framework.sharing.bundle import sha256_of
 
@@ -29,67 +29,88 @@ class Shared(NamedTuple):
 
 
 def text(address: Address, shared: Sequence[Shared], lacks_replay: bool) -> bytes:
-    """Returns the card of one run, or of a group of seeds."""
-    first = shared[0].run
+    """Returns the card of one run, or of a group."""
+    algorithms, environments = (tr(" and ").join(names) for names in _subjects(shared))
     parts = [
         f"---\n{yaml.safe_dump(_metadata(shared), sort_keys=False, allow_unicode=True)}---",
-        f"# {first.algorithm} · {first.environment}",
+        f"# {algorithms} · {environments}",
         tr(
             "A policy of {algorithm} for {environment}, trained with Joystick {version}.",
-            algorithm=first.algorithm,
-            environment=first.environment,
+            algorithm=algorithms,
+            environment=environments,
             version=version(),
         ),
         _scores(shared),
         _picture(shared),
         _commands(address, shared, lacks_replay),
-        _made_with(first),
+        _made_with(shared[0].run),
         tr("Files are verified by `checksums.sha256`; the model of each run is `models/best/`."),
     ]
     return ("\n\n".join(part for part in parts if part) + "\n").encode()
 
 
+def _subjects(shared: Sequence[Shared]) -> tuple[list[str], list[str]]:
+    """Returns the algorithms and the environments, each once."""
+    algorithms = dict.fromkeys(each.run.algorithm for each in shared)
+    return list(algorithms), list(dict.fromkeys(each.run.environment for each in shared))
+
+
+def _are_experiments(shared: Sequence[Shared]) -> bool:
+    """Returns True for runs that differ in more than their seed: they have no common score."""
+    return bool(shared[0].prefix) and group_facts(shared[0].run.folder.parent).has("runs")
+
+
 def _metadata(shared: Sequence[Shared]) -> dict[str, Any]:
     """Returns what a hub reads of a card."""
-    run = shared[0].run
-    means = [mean for mean, _ in map(_score, shared) if mean is not None]
-    metrics = []
-    if means:
-        spread = float(np.std(means)) if len(means) > 1 else _score(shared[0])[1]
-        value = f"{np.mean(means):.2f}" + ("" if spread is None else f" +/- {spread:.2f}")
-        metrics = [{"type": "mean_reward", "name": "mean_reward", "value": value, "verified": False}]
-    result = {
-        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
-        "dataset": {"name": run.environment, "type": run.environment},
-        "metrics": metrics,
-    }
+    models = [{"name": shared[0].run.algorithm, "results": [_result(shared)]}]
+    if _are_experiments(shared):
+        models = [{"name": each.prefix.rstrip("/"), "results": [_result([each])]} for each in shared]
+    algorithms, environments = _subjects(shared)
     return {
         "library_name": "joystick",
         "pipeline_tag": "reinforcement-learning",
-        "tags": ["reinforcement-learning", "deep-reinforcement-learning", run.algorithm, run.environment, "joystick"],
-        "model-index": [{"name": run.algorithm, "results": [result]}],
+        "tags": ["reinforcement-learning", "deep-reinforcement-learning", *algorithms, *environments, "joystick"],
+        "model-index": models,
+    }
+
+
+def _result(shared: Sequence[Shared]) -> dict[str, Any]:
+    """Returns the score of runs that differ in their seed alone, as a hub reads it."""
+    environment = shared[0].run.environment
+    means = [mean for mean, _ in map(_score, shared) if mean is not None]
+    metrics = []
+    if means:
+        deviation = float(np.std(means)) if len(means) > 1 else _score(shared[0])[1]
+        value = f"{np.mean(means):.2f}" + ("" if deviation is None else f" +/- {deviation:.2f}")
+        metrics = [{"type": "mean_reward", "name": "mean_reward", "value": value, "verified": False}]
+    return {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"name": environment, "type": environment},
+        "metrics": metrics,
     }
 
 
 def _score(shared: Shared) -> tuple[float | None, float | None]:
-    """Returns mean and standard deviation of the evaluation of the model."""
+    """Returns mean and standard deviation of the evaluation of the model, as far as they are known."""
     row = shared.run.best
-    return (float(row["mean"]), float(row["std"])) if row else (None, None)
+    return (float(row["mean"]), number(row.get("std"))) if row else (None, None)
 
 
 def _scores(shared: Sequence[Shared]) -> str:
-    heads = (tr("seed"), tr("score"), tr("update"), tr("step"), tr("SHA-256 of the model"))
+    experiments = _are_experiments(shared)
+    first = tr("run") if experiments else tr("seed")
+    heads = (first, tr("score"), tr("update"), tr("step"), tr("SHA-256 of the model"))
     rows = [" | ".join(heads), " | ".join("---" for _ in heads)]
     for each in shared:
-        mean, std = _score(each)
-        score = tr("not evaluated") if mean is None else f"{short(mean)} ± {short(std or 0.0)}"
+        score = spread(each.run.best) if each.run.best else tr("not evaluated")
         digest = sha256_of(each.saved.path / "state.safetensors")
         facts = each.saved.facts
-        values = (each.run.facts.seed, score, facts["update"], facts["step"], f"`{digest[:16]}…`")
+        name = each.prefix.rstrip("/") if experiments else each.run.facts.seed
+        values = (name, score, facts["update"], facts["step"], f"`{digest[:16]}…`")
         rows.append(" | ".join(map(str, values)))
     table = "\n".join(f"| {row} |" for row in rows)
     means = np.array([mean for mean, _ in map(_score, shared) if mean is not None])
-    if len(means) < 2:
+    if experiments or len(means) < 2:
         return table
     between = statistics.interval(means, statistics.mean)
     sentence = tr("Mean over {count} seeds: {mean}", count=len(means), mean=short(float(means.mean())))
@@ -114,8 +135,9 @@ def _commands(address: Address, shared: Sequence[Shared], lacks_replay: bool) ->
         f"{PROGRAM} pull {address}",
         f"{PROGRAM} film {name}",
         f"{PROGRAM} test {name}",
-        f"{PROGRAM} --yaml tasks/{address.name}/config.yaml" + (_seeds(shared) if folder else ""),
     ]
+    if not _are_experiments(shared):  # whose settings are beside those of each run
+        lines.append(f"{PROGRAM} --yaml tasks/{address.name}/config.yaml" + (_seeds(shared) if folder else ""))
     block = "\n".join(f"    {line}" for line in lines)
     began = (begun(folder) if folder else shared[0].run.facts).command_line
     parts = [tr("## To play it, to score it, and to train it again"), block]

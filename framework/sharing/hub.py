@@ -7,8 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from config.read.stores import HUBS
 from framework.errors import JoystickError
-from framework.sharing.address import HUBS, Address
+from framework.sharing.address import Address
 
 HOMES = {
     "hf": "framework.sharing.hugging_face:HuggingFace",

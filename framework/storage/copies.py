@@ -8,11 +8,10 @@ import contextlib
 import fnmatch
 import hashlib
 import os
-import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -193,8 +192,9 @@ def _record_here(folder: Path, url: str) -> Record | None:
 
 def _make(folder: Path, fill: Callable[[Path], object]) -> None:
     """Makes a folder, whole or not at all."""
-    new = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.tmp")
+    new = folder.with_name(f".{folder.name}.tmp")
     ensure_folder(folder.parent)
+    discard(new)  # of a command that was killed
     try:
         fill(new)
         finish_folder(new, folder)
@@ -400,18 +400,15 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
             stamps[path] = here[path]
         else:
             missing.append((path, parts))
-    with (
-        tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=folder) as place,
-        ThreadPoolExecutor(AT_ONCE) as threads,
-    ):
+    with _aside(folder) as place, ThreadPoolExecutor(AT_ONCE) as threads:
         # the folder changes once everything is here: what cannot be brought leaves it as it was
-        list(threads.map(lambda file: _file(store, Path(place, file[0]), file[1]), missing))
+        list(threads.map(lambda file: _file(store, place / file[0], file[1]), missing))
         for path in here.keys() - index.files.keys() - kept_here:
             (folder / path).unlink(missing_ok=True)
             _drop_empty(folder, path)
         for path, _ in missing:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(Path(place, path), folder / path)
+            os.replace(place / path, folder / path)
             stamps[path] = Stamp.of((folder / path).stat(follow_symlinks=False))
     for name in ALWAYS if not any(group in index.files for group in GROUPS) else ():
         (folder / name).mkdir(exist_ok=True)
@@ -419,6 +416,23 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
             and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip
     Record(store.url, index, kept | stamps).write(folder)
     set_destination(folder, store.url)
+
+
+@contextlib.contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
+    """Yields a hidden folder in a folder, and deletes it, with those of commands that were killed: nobody holds their
+    locks any more."""
+    for left in folder.glob(".*.tmp"):
+        if not left.is_symlink() and (left / LOCK).is_file() and (lock := held_lock(left)):
+            lock.close()
+            discard(left)
+    with tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=folder) as name:
+        lock = held_lock(Path(name))
+        try:
+            yield Path(name)
+        finally:
+            if lock is not None:
+                lock.close()
 
 
 def _file(store: Store, place: Path, parts: Parts) -> None:
@@ -435,7 +449,7 @@ def _object(store: Store, key: str, size: int, digest: str) -> bytes:
     """Returns an object that is what its checksum says; what was cut off on the way is read again."""
 
     def read() -> bytes:
-        data = store.get(key)
+        data = store.get(key, size) if size else b""  # a range of what is empty is an error in some stores
         if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
             raise StorageError("{url}/{key} does not match its checksum", url=store.url, key=key)
         return data

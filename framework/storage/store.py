@@ -14,6 +14,7 @@ from config.tell.language import tr
 from framework.disk.atomic import ensure_folder, sync_folder
 from framework.disk.task_dir import take_lock
 from framework.storage.errors import Changed, MissingObject, StorageError
+from framework.storage.index import MOST_BYTES
 
 T = TypeVar("T")
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "oss": "ossfs"}
@@ -85,10 +86,11 @@ class Store:
 
     # objects ----------------------------------------------------------------------------------------------
 
-    def get(self, key: str) -> bytes:
-        """Returns the content of an object. Raises MissingObject."""
+    def get(self, key: str, most: int = MOST_BYTES) -> bytes:
+        """Returns the content of an object, of a larger one its beginning, which is longer than `most`: that of a
+        stranger may fill the memory. Raises MissingObject."""
         with self._sentences(key):
-            data = self._fs.cat_file(self._path(key))
+            data = self._fs.cat_file(self._path(key), start=0, end=most + 1)
             return data if isinstance(data, bytes) else bytes(data)
 
     def put(self, key: str, data: bytes) -> None:
@@ -151,8 +153,7 @@ class Store:
         try:
             with self._sentences(key):
                 mark = self._mark(key)  # before the content: a version between the two makes `replace` fail
-                data = self._fs.cat_file(self._path(key))
-                return Seen(data if isinstance(data, bytes) else bytes(data), mark)
+                return Seen(self.get(key), mark)
         except MissingObject:
             return None
 

@@ -599,6 +599,19 @@ def test_load_checkpoint_in_yaml_takes_the_settings_of_that_run(file: Callable[.
     assert by_path.task == task_root / name
 
 
+def test_a_run_may_lie_below_a_folder_called_models(file: Callable[..., Path], task_root: Path) -> None:
+    name = "Train_CartPole-v1_DQN_20260131-101500"
+    below = task_root.parent / "models" / "tasks"
+    below.parent.mkdir()
+    task_root.rename(below)
+    path = file("general_cfg:\n  load_checkpoint: true")
+    assert loaded(path, f"general_cfg.load_path={below / name}").task == below / name
+    got = refused(path, f"general_cfg.load_path={below / name / 'models' / '500'}")
+    assert "name the run, " in got
+    got = refused(path, f"general_cfg.load_path={below / 'other'}")
+    assert "does not exist" in got
+
+
 def test_load_path_is_read_only_when_load_checkpoint_is_true(file: Callable[..., Path]) -> None:
     assert loaded(file("general_cfg:\n  load_path: ../../etc")).task is None
 

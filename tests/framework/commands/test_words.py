@@ -277,7 +277,7 @@ def test_directories_of_strangers_are_listed_without_harm(tmp_path: Path) -> Non
     assert runs["link"].size < 50_000
     assert runs["link"].reason == "config.yaml is not read: is a link, which is not followed inside a task directory"
     assert runs["pipe"].reason == "config.yaml is not read: is not a regular file"
-    assert runs["list"].reason == ""
+    assert runs["list"].reason == "run.json is not read: it is no JSON that can be read"
 
 
 @pytest.mark.parametrize("size", [5 * 2**20, 2**35])

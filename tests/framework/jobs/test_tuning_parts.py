@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from config.read.tuning import TuneConfig
 from config.read.yaml_reader import parse
 from framework.archive.run import RecordedRun
 from framework.archive.trials import Trial, TrialResult, combined
-from framework.jobs import processes, results, schedulers, stages, tuning_plan
+from framework.jobs import processes, results, schedulers, stages, tuner, tuning_plan
 from framework.jobs.children import Child
 from framework.jobs.schedulers import Course, Leg
 from framework.jobs.search import RandomSearch, draw, within
@@ -204,6 +205,16 @@ def test_a_score_at_a_pause_does_not_depend_on_what_came_after_it(task: Path) ->
     assert run.best_score("min") == 2.0
 
 
+def test_the_newest_number_is_no_score_if_it_is_not_finite(task: Path) -> None:
+    """A trial that diverges does not count with what it had before; an empty cell is no number."""
+    (task / "results/progress.csv").write_text("step,loss,return_mean\n90,1.5,2.0\n180,nan,3.0\n270,,inf\n300,,\n")
+    (task / "results/eval.csv").write_text("step,mean\n100,2.0\n200,nan\n")
+    run = RecordedRun(task)
+    assert [run.score_at(None, score, "max") for score in ("loss", "return_mean", "evaluation")] == [None, None, None]
+    assert run.score_at(120, "loss", "max") == 1.5
+    assert run.score_at(None, "best", "max") == 9.0
+
+
 def test_a_stage_is_done_at_its_pause_or_at_the_end_of_the_run(task: Path) -> None:
     def done(until: int | None) -> bool:
         return stages.Stage("000", "000", task / "a.yaml", task, until).done()
@@ -248,6 +259,19 @@ def test_a_process_that_was_asked_to_stop_has_not_failed(
     ended = processes.end_of(stages.Stage("000", "000", tmp_path, tmp_path), child)
     assert ended.stopped == stopped
     assert bool(ended.complaint) == (not stopped)
+
+
+def test_a_trial_of_which_several_seeds_fail_is_said_to_fail_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    work = object.__new__(tuner.Tuner)
+    work.records = {"000": tuner.TrialState(Trial("000", (0.1,)), None)}  # type: ignore[arg-type]
+    work.failures, work.screen = {}, SimpleNamespace(say=lambda text, style: said.append(text))  # type: ignore[assignment]
+    work.write = lambda more=None: None  # type: ignore[method-assign]
+    for seed in (1, 2):
+        stage = stages.Stage("000", f"000 seed {seed}", tmp_path, tmp_path / f"seed_{seed}", None)
+        work.ended(processes.StageEnd(stage, seed, complaint=f"fault {seed}"))
+    assert said == ["warning: trial 000 seed 1 failed with status 1 and is left out: fault 1"]
+    assert work.failures == {"000": {"status": 1, "reason": "fault 1"}}
 
 
 def test_the_reason_of_a_process_that_started_nothing_is_its_mistake(tmp_path: Path) -> None:

@@ -132,6 +132,24 @@ def test_a_tuning_has_its_trials_and_knows_which_one_runs(tasks: Path) -> None:
         assert {trial["name"]: trial["run"] for trial in shown["trials"]} == runs
 
 
+def test_a_trial_that_was_stopped_early_is_behind_those_that_went_on(tasks: Path, monkeypatch: Any) -> None:
+    """As the tuning ranks them, whose best is one of those that came furthest."""
+    names = ("000", "001", "002", "003")
+    folder = tuning(tasks, {name: settings(0.01, 0.9) for name in names})
+    for name, pauses in zip(names, ({"100": {}}, {"100": {}, "300": {}}, {"100": {}}, {}), strict=True):
+        facts = json.loads((folder / "trials" / name / "run.json").read_text())
+        (folder / "trials" / name / "run.json").write_text(json.dumps(facts | {"pauses": pauses}))
+    (folder / "trials.csv").write_text(
+        "name,state,score,best,step,folder\n000,paused,9.0,9.0,101,trials/000\n001,paused,5.0,6.0,300,trials/001\n"
+        "002,paused,7.0,7.0,104,trials/002\n003,finished,1.0,1.0,900,trials/003\n"
+    )
+    monkeypatch.setattr(group_view, "MOST_CURVES", 2)
+    with served(tasks) as server:
+        shown = details(server)
+        assert [trial["name"] for trial in shown["trials"]] == ["003", "001", "000", "002"]
+        assert {line["name"] for line in lines(shown)} == {"003", "001"}
+
+
 def test_settings_that_matter_are_told_once_enough_trials_have_a_score(tasks: Path) -> None:
     pytest.importorskip("optuna")
     trials = {f"{n:03}": settings(0.001 * 1.5**n, 0.9 if n % 2 else 0.99) for n in range(10)}
@@ -176,7 +194,12 @@ def test_the_curves_of_a_tuning_that_seeks_the_lowest_score_are_those_of_low_one
         rows = [f"00{n},finished,{n}.0,{n}.0,200,trials/00{n}\n" for n in range(3)]
         (folder / "trials.csv").write_text("name,state,score,best,step,folder\n" + "".join(rows))
         with served(tasks / mode) as server:
-            assert {line["name"] for line in lines(details(server))} == best
+            shown = details(server)
+            assert {line["name"] for line in lines(shown)} == best
+            assert "The first 2 have curves." in shown["said"]
+            monkeypatch.setattr(group_view, "MOST_CURVES", 3)
+            assert "have curves" not in details(server)["said"], "all of them have"
+            monkeypatch.setattr(group_view, "MOST_CURVES", 2)
 
 
 def test_many_videos_do_not_hide_the_report(tmp_path: Path) -> None:

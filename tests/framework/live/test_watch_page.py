@@ -17,6 +17,7 @@ import pytest
 from framework.archive import curve_tail, task_list
 from framework.archive.curve_tail import MOST_POINTS, CurveTail, ThinnedCurve
 from framework.archive.run import RecordedRun
+from framework.commands import watch
 from framework.disk.task_dir import held_lock
 from framework.live.answers import NOT_DRAWN
 from framework.live.files import KINDS
@@ -40,6 +41,15 @@ def tasks(tmp_path: Path) -> Path:
 
 
 # ------------------------------------------------------------------------------------------------ who may ask
+
+
+def test_a_run_is_named_as_for_other_commands(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tasks / "one")
+    (tasks.parent / "runs").mkdir()
+    monkeypatch.chdir(tasks.parent)
+    usual = Path("tasks")
+    places = {"one": usual / "one", "tasks/one": usual / "one", "runs": Path("runs"), "none": Path("none"), None: usual}
+    assert {name: watch._root(name, usual) for name in places} == places
 
 
 @pytest.mark.parametrize(

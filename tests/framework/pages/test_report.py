@@ -13,6 +13,7 @@ import yaml
 from PIL import Image
 
 from config.config import GeneralConfig
+from framework.archive.run import RecordedRun
 from framework.disk.csv_log import CsvLog
 from framework.pages import figures, html_page, html_report, svg
 
@@ -44,6 +45,11 @@ def task_dir(path: Path, **changes: Any) -> Path:
     log.close()
     (path / "results" / "learning_curve.png").write_bytes(picture())
     return path
+
+
+def test_a_number_of_a_stranger_that_no_float_holds_costs_no_report(tmp_path: Path) -> None:
+    run = task_dir(tmp_path / "x", run=json.dumps({"step": 10**400, "seconds": 5.0}))
+    assert facts(html_report.content(RecordedRun(run)).decode())["duration"] == "0:05"
 
 
 def cells(page: str, first: str) -> list[str]:

@@ -6,9 +6,12 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import imageio.v3 as imageio
+import numpy as np
 import pytest
 
 from config import machine
@@ -319,6 +322,21 @@ def test_a_logarithmic_axis_ends_at_round_numbers(browser: Browser, tmp_path: Pa
 def test_a_legend_is_no_wider_than_its_figure() -> None:
     """105 letters fit: five names of 15 letters with their marks of six."""
     assert (legend_columns(["x" * 15] * 5), legend_columns(["x" * 15] * 4 + ["x" * 16])) == (5, 3)
+    assert [legend_columns([letter * 29] * 4) for letter in "x对"] == [3, 1]
+    assert (legend_columns(["x" * 46] * 4), legend_columns(["x" * 47] * 4)) == (2, 1)
+
+
+def test_a_legend_of_many_experiments_covers_no_line(tmp_path: Path) -> None:
+    """matplotlib warns, and draws it over the axes, if a figure has no room for both."""
+    lines = {f"experiment number {number}": [(np.arange(1.0, 9), np.arange(8.0))] for number in range(60)}
+    words: Any = {"title": "T", "quantity": "return", "over": "environment steps"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figures.comparison(lines, tmp_path / "many.png", **words)
+        figures.comparison(dict(list(lines.items())[:2]), tmp_path / "few.png", **words)
+    many, few = (imageio.imread(tmp_path / name).shape[0] for name in ("many.png", "few.png"))
+    assert few == 690
+    assert many == pytest.approx(few + 150 * 16 * 0.1875, abs=1)  # 20 lines of 60 names, 16 more than usual
 
 
 # -------------------------------------------------------------------------------------------- while a run trains

@@ -90,6 +90,18 @@ def test_a_run_goes_there_and_back(server: server_tool.Server, here: Path, capsy
     assert "exists" in said(capsys, "pull", "hf://me/lake", status=2)
 
 
+def test_a_run_without_deviations_of_its_evaluations_goes_there(
+    server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = here / "tasks" / "run" / "results" / "eval.csv"
+    table.write_text(table.read_text().replace(",std,", ",spread,"))
+    said(capsys, "push", "run", "--to", "hf://me/lake")
+    card = server.repositories["me/lake"].branches["main"]["README.md"].decode()
+    assert "±" not in card
+    assert " +/- " not in card
+    assert "mean_reward" in card
+
+
 def test_a_group_goes_with_all_seeds(
     server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +113,25 @@ def test_a_group_goes_with_all_seeds(
     assert "--yaml tasks/lakes/config.yaml --seeds 3,3" in card
     assert "lakes/seed_1" in said(capsys, "pull", "hf://me/lakes")
     assert main(["test", "lakes/seed_2", "--episodes", "2"]) == 0
+
+
+def test_the_card_of_a_group_of_experiments_has_no_common_score(
+    server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = here / "tasks" / "group"
+    for number, name in enumerate(("greedy", "careful"), start=1):
+        (group / f"seed_{number}").rename(group / name)
+        shutil.copy(group / "config.yaml", group / f"{name}.yaml")
+    (group / "config.yaml").unlink()
+    (group / "seeds.csv").rename(group / "runs.csv")
+    (group / "runs.csv").write_text("run,folder\ngreedy,greedy\ncareful,careful\n")
+    (group / "group.json").write_text(json.dumps({"runs": ["greedy", "careful"]}))
+    said(capsys, "push", "group", "--to", "hf://me/lakes")
+    card = server.repositories["me/lakes"].branches["main"]["README.md"].decode()
+    assert [model["name"] for model in yaml.safe_load(card.split("---")[1])["model-index"]] == ["greedy", "careful"]
+    assert "| greedy |" in card
+    assert "Mean over" not in card
+    assert "config.yaml" not in card, "there is none to train it again with"
 
 
 def test_files_that_are_there_are_replaced_when_that_is_said(

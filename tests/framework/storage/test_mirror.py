@@ -13,10 +13,12 @@ from typing import Any
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from config.read.opening import fault_below
 from framework.disk.atomic import remove_folder, replace_folder
 from framework.disk.notes import Notes
+from framework.disk.task_dir import held_lock
 from framework.storage import claim, copies, index, mirror
 from framework.storage.copy_record import Record, files_of, pending, set_destination
 from framework.storage.errors import Claimed, MissingObject, StorageError
@@ -361,9 +363,9 @@ def test_a_reader_of_an_index_that_is_gone_reads_the_next_one(folder, url, monke
     (folder / "run.json").write_bytes(b"{  }")
     copy.upload()
 
-    def get(self: Store, key: str) -> bytes:
+    def get(self: Store, key: str, *most: int) -> bytes:
         reads[0] += key == KEY
-        return stale if key == KEY and reads[0] == 1 else real(self, key)
+        return stale if key == KEY and reads[0] == 1 else real(self, key, *most)
 
     monkeypatch.setattr(Store, "get", get)
     assert brought(url)["run.json"] == b"{  }"
@@ -702,6 +704,35 @@ def test_what_cannot_be_brought_as_a_whole_leaves_the_copy_as_it_was(folder, url
     assert content(there) == FILES
     assert sorted(path.name for path in there.iterdir() if path.name.endswith(".tmp")) == []
     assert not copies.place_of("memory://bucket/other").exists()
+
+
+def test_what_a_killed_command_has_left_of_a_run_is_deleted_by_the_next_one(folder, url, tmp_path):
+    written(folder, {"models/10/manifest.json": b""})  # an empty file is an empty object
+    quiet(folder, url).upload(last=True)
+    there, tasks = copies.cached(url, copies.everything), tmp_path / "tasks"
+    for place in (there / ".killed.tmp", there / ".alive.tmp", tasks / ".run.tmp"):
+        written(place, {"models/10/state.safetensors": b"half", ".lock": b""})
+    with contextlib.closing(held_lock(there / ".alive.tmp")):
+        copies.cached(url, copies.everything)
+        assert {path.name for path in there.glob(".*.tmp")} == {".alive.tmp"}
+    assert content(copies.bring(url, tasks, True, None, False)) == content(folder)
+    assert [path.name for path in tasks.iterdir()] == ["run"]
+
+
+def test_of_an_object_that_is_longer_than_its_index_says_no_more_than_that_is_read(folder, url, monkeypatch):
+    quiet(folder, url).upload(last=True)
+    Store(url).put(stored(url).files["run.json"][0].key, bytes(2**20))
+    longest, read = [0], MemoryFileSystem.cat_file
+
+    def cat_file(self, path: str, **limits: int) -> bytes:
+        data = read(self, path, **limits)
+        longest[0] = max(longest[0], len(data))
+        return data
+
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
+    with pytest.raises(StorageError, match="does not match its checksum"):
+        copies.cached(url, copies.everything)
+    assert longest[0] < 2**14
 
 
 def test_a_folder_that_has_become_a_file_is_one(folder, url, tmp_path):

@@ -251,6 +251,8 @@ assert not set(names) & set(sys.modules)
         ("s3:/bucket/x", "a URL of a folder"),
         ("s3://", "a URL of a folder"),
         ("https://bucket.s3.amazonaws.com/x", "a web address cannot be written to"),
+        ("hf://user/repo", "hf:// is Hugging Face, for push and pull"),
+        ("ms://user/repo", "ms:// is ModelScope, for push and pull"),
         ("s3://key:secret@bucket/x", "without a name and a password"),
         ("s3://bucket/../x", "without empty folders"),
         ("s3://bucket//x", "without empty folders"),
@@ -289,6 +291,14 @@ def test_a_destination_that_later_commands_read_as_something_else_is_refused(nam
     with pytest.raises(joystick.JoystickError, match="is not the URL of a run"):
         run(f"tasks/{last}", storage=parent)
     assert not [*tmp_path.glob("bucket"), *tmp_path.glob("tasks/*")]
+
+
+def test_an_experiment_whose_copy_would_be_read_as_a_model_is_refused_before_its_group_begins(tmp_path, capsys):
+    experiment = "{run: QLearning, env: FrozenLake-v1, stop: {timesteps_total: 200}}"
+    Path("two.yaml").write_text(f"best: {experiment}\nother: {experiment}\n", encoding="utf-8")
+    assert main(["--yaml", "two.yaml", "--into", f"file://{tmp_path}/bucket/models"]) == 2
+    assert f"best: 'file://{tmp_path}/bucket/models/best' is not the URL of a run" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"two.yaml"}
 
 
 def test_a_model_whose_number_no_program_reads_is_no_model(capsys):
