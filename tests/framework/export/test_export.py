@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from safetensors.numpy import load_file
 
 import algos
@@ -395,6 +395,17 @@ def test_an_output_that_is_not_finite_where_the_agents_is_is_refused() -> None:
     assert check._difference(np.array([0.0, 1.0]), np.array([np.nan, 1.0])) == np.inf
 
 
+@pytest.mark.parametrize(("space", "entries"), [(MultiDiscrete([2, 3]), 5), (MultiBinary(3), 6)])
+def test_a_program_takes_no_mask_of_several_choices_from_an_environment(space: Any, entries: int) -> None:
+    """Their form in an info, such as a tuple of arrays, is not that of the file."""
+    observed = Box(-1, 1, (2,))
+    module = module_of(agent_of("PPO", EnvSpec("here", observed, space, 1), **small("PPO")), masked=True)
+    played = example.Played(of_gymnasium("Here-v1", {}, None), observed)
+    program = example.onnx_example(Path("a.onnx"), module, (observed, space), (entries,), played)
+    assert f"mask = np.ones((1, {entries}), bool)" in program
+    assert "env" not in program
+
+
 def test_texts_of_an_example_are_written_as_python_reads_them() -> None:
     made = of_gymnasium("Here-v1", {"text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}, None)
     assert made is not None
@@ -420,6 +431,7 @@ RUNNING = [
     ("RecurrentPPO", "exported_envs:Sized", ["env_cfg.size=3"]),
     ("PPO", "Taxi-v4", ["env_cfg.max_episode_steps=20"]),
     ("TD3", "Pendulum-v1", ["env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]"]),
+    ("PPO", "exported_envs:Dial", []),
 ]  # fmt: skip
 """Algorithms, environments and settings with observations and actions of every kind."""
 AS_OTHERS = RUNNING[3], RUNNING[6]
