@@ -118,6 +118,9 @@ def test_a_local_data_set_of_minari_is_read_by_its_folder_and_by_its_id(
         data = open_data(word)
         same(whole(data), flat(*THREE))
         assert len(data.sha256) == 64
+    convert("minari:toy/count-v0", "minari:toy/again-v1")
+    assert [*minari.list_local_datasets()] == ["toy/again-v1", "toy/count-v0"]
+    assert minari.load_dataset("toy/again-v1").id == "toy/again-v1"
     with pytest.raises(DataError, match=r"minari:toy/other-v0: there is no such data set in .*none is downloaded"):
         open_data("minari:toy/other-v0")
 
