@@ -132,6 +132,22 @@ def test_the_module_of_several_agents_chooses_their_actions(algo: str, spec: Env
     assert check.compare(module.run, module, seen_by(agent, rows=3, steps=7)).equal == 1.0
 
 
+@pytest.mark.parametrize(
+    ("algo", "spec"),
+    [
+        ("TD3", EnvSpec("here", Box(-1, 1, (3,)), Box(-1, 4, (2,)), 1)),
+        ("HAPPO", EnvSpec("here", Box(-1, 1, (3,)), Box(-1, 1, (2,)), 1)),
+    ],
+)
+def test_a_file_takes_any_number_of_rows(algo: str, spec: EnvSpec) -> None:
+    pytest.importorskip("onnxscript")
+    agent = agent_of(algo, spec, **small(algo))
+    module = module_of(agent)
+    session = onnx_file.Session(onnx_file.content(module, {"obs": np.zeros((1, 3), np.float32)}, {}))
+    for rows in (1, 3, 4):
+        assert check.compare(session.run, module, seen_by(agent, rows=rows, steps=2)).equal == 1.0
+
+
 def test_each_of_several_agents_has_its_own_mask() -> None:
     agent = agent_of("VDN", joint_spec(agents=3), **small("VDN"))
     module, rng = module_of(agent, masked=True), np.random.default_rng(0)
