@@ -47,6 +47,14 @@ class Number(_Five):
     action_space = Box(np.float32([-1, 0]), np.float32([1, 4]))
 
 
+class Dial(_Five):
+    action_space = Box(-1, 1, ())
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert np.shape(action) == (), "not a number"
+        return super().step(action)
+
+
 class Masked(_Five):
     masked = True
 

@@ -51,7 +51,7 @@ class Observations:
         """Returns an observation of one row or of N rows as one array. Raises ValueError for numbers of a space of
         whole ones that it does not have."""
         if self._choices:
-            obs = np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self.start
+            obs = np.stack([reduce(getitem, leaf.path, obs) for leaf in self._leaves], axis=-1) - self.start
         elif self._leaves:
             return self._flatten(obs)
         elif self._single:
@@ -62,11 +62,11 @@ class Observations:
 
     def _flatten(self, obs: Any) -> Array:
         first = self._leaves[0]
-        batch = np.shape(_pick(obs, first.path))
+        batch = np.shape(reduce(getitem, first.path, obs))
         batch = batch[: len(batch) - len(first.space.shape or ())]
         flat = np.empty((*batch, self._leaves[-1].stop), self.space.dtype)
         for path, space, start, stop in self._leaves:
-            flat[..., start:stop] = _vector(space, _pick(obs, path), batch)
+            flat[..., start:stop] = _vector(space, reduce(getitem, path, obs), (*batch, stop - start))
         return flat
 
 
@@ -80,13 +80,15 @@ class Actions:
         self.start: Any = getattr(space, "start", 0) if self._composite is None else self._composite.first
         self._shifted = bool(np.any(self.start))
         self._dtype = space.dtype
+        self._place = 0 if isinstance(space, Box) and space.shape == () else slice(None)
+        """Place of what the environment gets of an action: a number for a Box without axes, else all of it."""
 
     def decode(self, action: Array) -> Array:
         """Returns actions [N, ...] in a new array, since an environment may keep or change it; for a Tuple or Dict an
         array [N] of them."""
         if self._composite is not None:
             return self._composite.decode(action)
-        decoded = np.asarray(action).astype(self._dtype)
+        decoded = np.asarray(action)[..., self._place].astype(self._dtype)
         return decoded + self.start if self._shifted else decoded
 
     def decode_batch(self, action: Array) -> Any:
@@ -94,18 +96,14 @@ class Actions:
         return self.decode(action) if self._composite is None else self._composite.decode_batch(action)
 
 
-def _pick(obs: Any, path: tuple[Any, ...]) -> Any:
-    return reduce(getitem, path, obs)
-
-
-def _vector(space: Space, value: Any, batch: tuple[int, ...]) -> Array:
-    """Returns a part as [*batch, width]; Discrete and MultiDiscrete are one-hot."""
+def _vector(space: Space, value: Any, shape: tuple[int, ...]) -> Array:
+    """Returns a part in this shape [*batch, width]; Discrete and MultiDiscrete are one-hot."""
     if isinstance(space, Discrete):
         return _one_hot(np.asarray(value) - space.start, int(space.n))
     if isinstance(space, MultiDiscrete):
-        digits = np.moveaxis((np.asarray(value) - space.start).reshape((*batch, -1)), -1, 0)
+        digits = np.moveaxis((np.asarray(value) - space.start).reshape((*shape[:-1], -1)), -1, 0)
         return np.concatenate([_one_hot(*pair) for pair in zip(digits, space.nvec.ravel(), strict=True)], axis=-1)
-    return np.reshape(value, (*batch, -1))
+    return np.reshape(value, shape)
 
 
 def _one_hot(index: Array, width: int) -> Array:

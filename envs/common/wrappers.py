@@ -115,12 +115,15 @@ class GrayScale(gymnasium.ObservationWrapper):
 
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)
-        shape = _box(env, "GrayScale").shape
-        if len(shape) != 3 or shape[2] != 3:
+        space = _box(env, "GrayScale")
+        if space.dtype != np.uint8 or len(space.shape) != 3 or space.shape[2] != 3:
             raise ValueError(
-                tr("GrayScale needs images of shape (height, width, 3), and the environment has {shape}", shape=shape)
+                tr(
+                    "GrayScale needs uint8 images of shape (height, width, 3), and the environment has {space}",
+                    space=space,
+                )
             )
-        self.observation_space = Box(0, 255, shape[:2], np.uint8)
+        self.observation_space = Box(0, 255, space.shape[:2], np.uint8)
 
     def observation(self, observation: Array) -> Array:
         return np.rint(observation @ LUMA).astype(np.uint8)

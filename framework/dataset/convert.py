@@ -59,18 +59,19 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
         lambda: part(content.passed, content.summary.transitions, tr("transitions")),
     ):
         if minari:
-            _write_set(path, content)
+            identity = target.removeprefix(sources.MINARI) if own_place else f"joystick/{path.name}-v0"
+            _write_set(path, identity, content)
         else:
             _write_file(path, content)
     return content
 
 
-def _write_set(path: Path, data: Dataset) -> None:
+def _write_set(path: Path, identity: str, data: Dataset) -> None:
     """Writes a folder whole or not at all."""
     new = unfinished(path)
     discard(new)  # of a conversion that was killed
     try:
-        minari_sets.write(new, path.name, episodes(data.pieces()), data.summary.obs, data.summary.action)
+        minari_sets.write(new, identity, episodes(data.pieces()), data.summary.obs, data.summary.action)
         finish_folder(new, path)
     except BaseException:
         discard(new)

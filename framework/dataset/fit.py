@@ -47,7 +47,7 @@ def _problems(summary: Summary, name: str, values: Range, space: Space) -> Itera
     is_whole = isinstance(space, Discrete | MultiDiscrete | MultiBinary) or (
         isinstance(space, Box) and space.dtype is not None and space.dtype.kind in "iu"
     )
-    if is_whole and values.dtype.kind == "f":
+    if is_whole and not values.whole:
         yield tr(
             "{name} is {dtype}; the environment has {space}, of whole numbers",
             name=name,

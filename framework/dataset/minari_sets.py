@@ -134,15 +134,16 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
             )
 
 
-def write(folder: Path, name: str, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
-    """Writes a new data set of this name. Its spaces are those that the data seem to have."""
+def write(folder: Path, identity: str, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
+    """Writes a new data set of this id, which Minari compares with the path in its own place. Its spaces are those that
+    the data seem to have."""
     storage, folder = storages(), folder.absolute()  # Minari takes a relative path twice
     (folder / "data").mkdir(parents=True)
     minari = import_module("minari")
     dataset = storage.new(
         folder / "data", observation_space=space_of(obs), action_space=space_of(action), jpeg_encoding=False
     )
-    dataset.update_metadata({"dataset_id": f"joystick/{name}-v0", "minari_version": minari.__version__})
+    dataset.update_metadata({"dataset_id": identity, "minari_version": minari.__version__})
     make = import_module("minari.data_collector").EpisodeBuffer
     dataset.update_episodes(_buffer(make, episode) for episode in episodes)
 

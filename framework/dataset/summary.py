@@ -22,10 +22,13 @@ class Range:
         """Extremes [parts], the parts of a value in one row."""
         self.low_at, self.high_at = np.zeros((2, len(self.low)), np.int64)
         """Numbers [parts] of the transitions that have them."""
+        self.whole = True
+        """True if all values are whole numbers, whatever their type."""
 
     def add(self, values: np.ndarray, start: int) -> None:
         """Takes in values [K, ...]; start: number of the first transition."""
         flat = values.reshape(len(values), -1)
+        self.whole = self.whole and (flat.dtype.kind != "f" or bool((flat == np.rint(flat)).all()))
         low, high = flat.min(axis=0), flat.max(axis=0)
         if (lower := low < self.low).any():
             self.low_at[lower] = start + flat[:, lower].argmin(axis=0)

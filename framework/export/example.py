@@ -19,6 +19,8 @@ class Played(NamedTuple):
 
     recipe: Recipe
     space: Space
+    number: bool = False
+    """True if an action is a number, and not an array."""
 
 
 def onnx_example(
@@ -33,7 +35,7 @@ def onnx_example(
     the file; masks: shape of a mask of actions; played: None if the observations have to come from elsewhere; flat:
     True if they are flattened then."""
     observed, acted = spaces
-    if played is None or (masks and isinstance(acted, Composite)):  # a program would have to flatten masks
+    if played is None or (masks and not isinstance(acted, Discrete)):  # a program would have to flatten masks
         return "\n".join(_without(file, module, observed, acted, masks, flat))
     return "\n".join(_with_env(file, module, observed, acted, masks, played))
 
@@ -83,7 +85,8 @@ def _with_env(
     yield from (*played.recipe.lines, *encoded.before)
     yield from ("obs, info = env.reset(seed=0)", "total, ended = 0.0, False", "while not ended:")
     yield from (f"    {line}" for line in _call(module, encoded.batch, f"np.asarray({mask}, bool)[None]"))
-    yield f"    obs, reward, terminated, truncated, info = env.step({own_action(acted)})"
+    action = "action[0, 0]" if played.number else own_action(acted)
+    yield f"    obs, reward, terminated, truncated, info = env.step({action})"
     yield "    total, ended = total + float(reward), terminated or truncated"
     yield 'print("return:", total)'
 

@@ -102,6 +102,45 @@ class Sign:
         return Act((obs[:, 0] > 0).astype(int))
 
 
+class Heater(Thermometer):
+    """Actions are numbers, too, and the rewards."""
+
+    action_space = gymnasium.spaces.Box(-1, 9, (), np.float64)
+
+    def step(self, action):
+        assert np.shape(action) == (), "of another shape than the space"
+        return super().step(action)[0], float(action), False, False, {}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "Disabled"])
+def test_an_environment_whose_action_is_a_number_gets_a_number(kind):
+    env = assembled(Heater, "mine", 3, kind) if kind.islower() else foreign(SyncVectorEnv, kind, Heater, rows=3)
+    assert env.action_space.shape == (1,)
+    env.reset(everyone(env), np.arange(3))
+    assert env.step(np.float32([[0.5], [2], [-1]])).reward.tolist() == [0.5, 2, -1]
+    env.close()
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_part_of_another_size_than_its_space_is_refused(kind):
+    class Shrinking(Thermometer):
+        observation_space = gymnasium.spaces.Dict({"past": gymnasium.spaces.Box(-1, 9, (3,))})
+
+        def reset(self, *, seed=None, options=None):
+            return {"past": np.zeros(3, np.float32)}, super().reset(seed=seed)[1]
+
+        def step(self, action):
+            obs, *rest = super().step(action)
+            return {"past": np.full(1 if self.time == 3 else 3, obs)}, *rest
+
+    env = assembled(Shrinking, "mine", 2, kind)
+    env.reset(everyone(env), np.arange(2))
+    for _ in range(2):
+        env.step(np.zeros(2, int))
+    with pytest.raises(EnvError, match=r"mine failed in step 3 of row 0: ValueError: .* shape \(3,\)"):
+        env.step(np.zeros(2, int))
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_a_number_that_is_not_finite_is_refused_as_in_arrays(kind):
     env = assembled(type("Broken", (Thermometer,), {"broken": 3}), "mine", 2, kind)

@@ -43,7 +43,7 @@ class Bounds:
         """Returns to_env() of tensors [B, A]."""
         parts = (self.middle, self.half, self.low, self.high)
         middle, half, low, high = (torch.as_tensor(part, device=unit.device) for part in parts)
-        return (middle + half * unit).clamp(low, high).reshape(len(unit), *self.shape)
+        return (middle + half * unit).clamp(low, high).reshape(unit.shape[0], *self.shape)
 
     def to_unit(self, action: Tensor) -> Tensor:
         """Maps [B, *shape] of any type to [B, A] float32."""

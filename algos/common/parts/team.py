@@ -92,7 +92,7 @@ class LogStds(nn.Module):
         self.parts = nn.ParameterList(torch.full((size,), start) for _ in range(agents))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([x, torch.cat(list(self.parts)).expand(len(x), -1)], 1)
+        return torch.cat([x, torch.cat(list(self.parts)).expand(x.shape[0], -1)], 1)
 
 
 def own_parameters(network: nn.Module, agents: int) -> list[list[nn.Parameter]]:

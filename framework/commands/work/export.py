@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
 
 from algos.base import UnfitError
 from config.program import version
@@ -203,7 +204,11 @@ class _Export:
         if self.place.suffix != ".onnx":
             return example.tensors_example(place)
         env, spec = self.model.env, self.agent.spec
-        played = example.Played(env.recipe, env.source_space) if env.recipe and env.source_space is not None else None
+        played = None
+        if env.recipe and env.source_space is not None:
+            action = env.decode(np.zeros((1, *(spec.action_space.shape or ())), spec.action_space.dtype))[0]
+            number = isinstance(spec.action_space, Box) and np.ndim(action) == 0
+            played = example.Played(env.recipe, env.source_space, number)
         return example.onnx_example(
             place, module, (spec.observation_space, spec.action_space), masks, played, bool(spec.parts)
         )

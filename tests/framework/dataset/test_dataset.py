@@ -118,6 +118,9 @@ def test_a_local_data_set_of_minari_is_read_by_its_folder_and_by_its_id(
         data = open_data(word)
         same(whole(data), flat(*THREE))
         assert len(data.sha256) == 64
+    convert("minari:toy/count-v0", "minari:toy/again-v1")
+    assert [*minari.list_local_datasets()] == ["toy/again-v1", "toy/count-v0"]
+    assert minari.load_dataset("toy/again-v1").id == "toy/again-v1"
     with pytest.raises(DataError, match=r"minari:toy/other-v0: there is no such data set in .*none is downloaded"):
         open_data("minari:toy/other-v0")
 
@@ -331,6 +334,10 @@ def test_data_fit_the_spaces_that_they_come_from(tmp_path: Path) -> None:
     shifted = own_space(Discrete(3), 5)
     assert problems(summary_of(tmp_path, [5, 7], [[0, 2], [1, 1]]), shifted, MultiDiscrete([2, 3])) == []
     assert problems(summary_of(tmp_path, [0, 0], [[0, 1], [1, 1]]), Discrete(1), MultiBinary(2)) == []
+    assert (
+        problems(summary_of(tmp_path, np.float32([[0], [255]]), [0.0, 1.0]), Box(0, 255, (1,), np.uint8), Discrete(2))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -340,7 +347,7 @@ def test_data_fit_the_spaces_that_they_come_from(tmp_path: Path) -> None:
          ["obs[1] of transition 2 of PATH is -2.0, below -1.0", "obs[0] of transition 1 of PATH is 9.0, above 1.0"]),
         ([0, 3], [0, 2], (Discrete(4), Discrete(2)), ["action of transition 1 of PATH is 2, above 1"]),
         ([0, 3], [0, 1], (Discrete(4, start=1), Discrete(2)), ["obs of transition 0 of PATH is 0, below 1"]),
-        ([[0.0], [1.0]], [0.0, 1.0], (Box(-9, 9, (1,)), Discrete(2)), ["action is float64; the environment has Discr"]),
+        ([[0.0], [1.0]], [0.0, 0.5], (Box(-9, 9, (1,)), Discrete(2)), ["action is float64; the environment has Discr"]),
         ([[0.0], [1.0]], [0, 1], (Box(-9, 9, (3,)), Discrete(2)), ["obs has the shape (1,); the environment has Box"]),
         ([0, 0], [[0, 1], [1, 3]], (Discrete(1), MultiDiscrete([2, 3])),
          ["action[1] of transition 1 of PATH is 3, above 2"]),

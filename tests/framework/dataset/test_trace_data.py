@@ -73,6 +73,15 @@ def test_discrete_observations_and_continuous_actions_are_read():
         assert piece["action"].shape[1:] == action
 
 
+@pytest.mark.parametrize("compress", [["obs", "new_obs"], []])
+def test_observations_of_several_whole_numbers_are_learned_from(compress):
+    traced(algo="DQN", env="Blackjack-v1", steps=200, traces_compress=compress)
+    data = {"data": "traced", "batch_size": 32}
+    with joystick.Run("BC", "Blackjack-v1", into="b", preset=None, general_cfg={"max_update": 2}, algo_cfg=data) as run:
+        run.train()
+    assert run.task.name == "b"
+
+
 def test_the_state_of_a_recurrent_policy_is_no_observation():
     small = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 1}
     with joystick.Run("RecurrentPPO", "CartPole-v1", into="r", preset=None, general_cfg=QUICK, algo_cfg=small) as run:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from safetensors.numpy import load_file
 
 import algos
@@ -130,6 +130,22 @@ def test_the_module_of_several_agents_chooses_their_actions(algo: str, spec: Env
     module = module_of(agent)
     assert ("state" in module.inputs) is recurrent
     assert check.compare(module.run, module, seen_by(agent, rows=3, steps=7)).equal == 1.0
+
+
+@pytest.mark.parametrize(
+    ("algo", "spec"),
+    [
+        ("TD3", EnvSpec("here", Box(-1, 1, (3,)), Box(-1, 4, (2,)), 1)),
+        ("HAPPO", EnvSpec("here", Box(-1, 1, (3,)), Box(-1, 1, (2,)), 1)),
+    ],
+)
+def test_a_file_takes_any_number_of_rows(algo: str, spec: EnvSpec) -> None:
+    pytest.importorskip("onnxscript")
+    agent = agent_of(algo, spec, **small(algo))
+    module = module_of(agent)
+    session = onnx_file.Session(onnx_file.content(module, {"obs": np.zeros((1, 3), np.float32)}, {}))
+    for rows in (1, 3, 4):
+        assert check.compare(session.run, module, seen_by(agent, rows=rows, steps=2)).equal == 1.0
 
 
 def test_each_of_several_agents_has_its_own_mask() -> None:
@@ -395,6 +411,17 @@ def test_an_output_that_is_not_finite_where_the_agents_is_is_refused() -> None:
     assert check._difference(np.array([0.0, 1.0]), np.array([np.nan, 1.0])) == np.inf
 
 
+@pytest.mark.parametrize(("space", "entries"), [(MultiDiscrete([2, 3]), 5), (MultiBinary(3), 6)])
+def test_a_program_takes_no_mask_of_several_choices_from_an_environment(space: Any, entries: int) -> None:
+    """Their form in an info, such as a tuple of arrays, is not that of the file."""
+    observed = Box(-1, 1, (2,))
+    module = module_of(agent_of("PPO", EnvSpec("here", observed, space, 1), **small("PPO")), masked=True)
+    played = example.Played(of_gymnasium("Here-v1", {}, None), observed)
+    program = example.onnx_example(Path("a.onnx"), module, (observed, space), (entries,), played)
+    assert f"mask = np.ones((1, {entries}), bool)" in program
+    assert "env" not in program
+
+
 def test_texts_of_an_example_are_written_as_python_reads_them() -> None:
     made = of_gymnasium("Here-v1", {"text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}, None)
     assert made is not None
@@ -420,6 +447,7 @@ RUNNING = [
     ("RecurrentPPO", "exported_envs:Sized", ["env_cfg.size=3"]),
     ("PPO", "Taxi-v4", ["env_cfg.max_episode_steps=20"]),
     ("TD3", "Pendulum-v1", ["env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]"]),
+    ("PPO", "exported_envs:Dial", []),
 ]  # fmt: skip
 """Algorithms, environments and settings with observations and actions of every kind."""
 AS_OTHERS = RUNNING[3], RUNNING[6]
