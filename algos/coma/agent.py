@@ -13,7 +13,6 @@ from algos.coma.config import Config
 from algos.common.maths import targets
 from algos.common.maths.returns import RewardScaler, gae, rewards_of
 from algos.common.nets import networks
-from algos.common.nets.layers import seed_dropout
 from algos.common.nets.observations import encode
 from algos.common.parts import optim, team
 from algos.common.parts.acting import PolicyAgent
@@ -57,7 +56,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         inputs = team.of_state(replace(spec, global_state=width))
         self.critic = networks.build(inputs, cfg.critic_layers, self.actions, cfg, streams.init + 1).to(device)
         self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
-        self.target = targets.frozen_copy(self.critic)
+        self.target = targets.frozen_copy(self.critic, dropout=False)  # of whole windows, as critics elsewhere
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         actor = self.policy.network.parameters()
@@ -72,7 +71,6 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         cfg, valid = self.cfg, window.get("valid")
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
-        seed_dropout(self.target, self.streams.learn)  # which a target network has here, too
         reward, ended = rewards_of(window, self.scaler), window["terminated"] | window["truncated"]
         index = self.policy.index(window["drawn"].flatten(0, 1)).view(*reward.shape, -1)
         value = self._of_taken(window[self.sees], index)

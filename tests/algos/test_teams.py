@@ -92,7 +92,7 @@ def test_the_targets_of_the_critic_are_lambda_returns_of_the_actions_that_were_t
     torch.testing.assert_close(target[0, 0], 1 + 0.25 * taken[1, 0] + 0.25 * 7.0)
 
 
-def test_dropout_of_the_target_critic_follows_the_learning_stream():
+def test_the_target_critic_has_no_dropout():
     found = []
     for seed in (1, 2):
         agent = team("COMA", critic_layers=[*mlp(16), Dropout(rate=0.5)])
