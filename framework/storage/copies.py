@@ -192,15 +192,10 @@ def _record_here(folder: Path, url: str) -> Record | None:
 
 def _make(folder: Path, fill: Callable[[Path], object]) -> None:
     """Makes a folder, whole or not at all."""
-    new = folder.with_name(f".{folder.name}.tmp")
     ensure_folder(folder.parent)
-    discard(new)  # of a command that was killed
-    try:
-        fill(new)
-        finish_folder(new, folder)
-    except BaseException:
-        discard(new)
-        raise
+    with _aside(folder.parent) as place:
+        fill(place / folder.name)
+        finish_folder(place / folder.name, folder)
 
 
 def _bring_group(store: Store, folder: Path, take_over: bool, levels: int = 4) -> None:

@@ -710,13 +710,14 @@ def test_what_a_killed_command_has_left_of_a_run_is_deleted_by_the_next_one(fold
     written(folder, {"models/10/manifest.json": b""})  # an empty file is an empty object
     quiet(folder, url).upload(last=True)
     there, tasks = copies.cached(url, copies.everything), tmp_path / "tasks"
-    for place in (there / ".killed.tmp", there / ".alive.tmp", tasks / ".run.tmp"):
-        written(place, {"models/10/state.safetensors": b"half", ".lock": b""})
-    with contextlib.closing(held_lock(there / ".alive.tmp")):
+    for place in (there, tasks):
+        for name in (".killed.tmp", ".alive.tmp"):
+            written(place / name, {"models/10/state.safetensors": b"half", ".lock": b""})
+    with contextlib.closing(held_lock(there / ".alive.tmp")), contextlib.closing(held_lock(tasks / ".alive.tmp")):
         copies.cached(url, copies.everything)
         assert {path.name for path in there.glob(".*.tmp")} == {".alive.tmp"}
-    assert content(copies.bring(url, tasks, True, None, False)) == content(folder)
-    assert [path.name for path in tasks.iterdir()] == ["run"]
+        assert content(copies.bring(url, tasks, True, None, False)) == content(folder)
+        assert {path.name for path in tasks.iterdir()} == {"run", ".alive.tmp"}
 
 
 def test_of_an_object_that_is_longer_than_its_index_says_no_more_than_that_is_read(folder, url, monkeypatch):
