@@ -14,7 +14,10 @@ class Config(MinibatchConfig, JointRateConfig, TargetConfig):
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ()
     JOINT = True
-    READ_WITH = {"value_coef": unread(tr("the critic has a step of its own"))}
+    READ_WITH = {
+        "value_coef": unread(tr("the critic has a step of its own")),
+        "log_std_init": unread(tr("actions are discrete")),
+    }
 
     actor_layers: Layers = mlp(64, 64)
     """Layers between an agent's observation, with its one-hot index, and the logits of its actions. All agents share

@@ -156,6 +156,7 @@ class MaxAndSkip(gymnasium.Wrapper):
 
     def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
         super().__init__(env)
+        _at_least_one(self, skip)
         self._skip = skip
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -170,11 +171,19 @@ class MaxAndSkip(gymnasium.Wrapper):
         return (obs if before is None else np.maximum(before, obs)), total, terminated, truncated, info
 
 
+def _at_least_one(wrapper: gymnasium.Wrapper, skip: int) -> None:
+    """Raises ValueError for actions that would be taken for no frame."""
+    if skip < 1:
+        name = type(wrapper).__name__
+        raise ValueError(tr("{name}: skip is {skip}; an action is taken for at least one frame", name=name, skip=skip))
+
+
 class SkipFrame(gymnasium.Wrapper):
     """Repeats each action for some frames: sums rewards, observes the last frame."""
 
     def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
         super().__init__(env)
+        _at_least_one(self, skip)
         self._skip = skip
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -188,7 +197,7 @@ class SkipFrame(gymnasium.Wrapper):
 
 
 class NoopReset(gymnasium.Wrapper):
-    """Takes a number of steps with action 0 after a reset; the number follows from the episode's seed."""
+    """Takes 1 to `noop_max` steps with action 0 after a reset; the number follows from the episode's seed."""
 
     def __init__(self, env: gymnasium.Env, noop_max: int = 30) -> None:
         super().__init__(env)
@@ -196,7 +205,8 @@ class NoopReset(gymnasium.Wrapper):
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(**kwargs)
-        for _ in range(int(self.unwrapped.np_random.integers(1, self._most + 1))):
+        count = int(self.unwrapped.np_random.integers(1, self._most + 1)) if self._most > 0 else 0
+        for _ in range(count):
             obs, _, terminated, truncated, info = self.env.step(0)
             if terminated or truncated:
                 obs, info = self.env.reset()

@@ -13,7 +13,7 @@ from config.own.env_packages import of_id
 from envs import gym
 from envs.base import EnvError
 from envs.common import headless
-from envs.common.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, SkipFrame, find
+from envs.common.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, NoopReset, Resize, SkipFrame, find
 from envs.gym import Config, check
 from envs.gym import env as gym_env
 from tests.tools.envs import Corridor, corridor_with, everyone, sample
@@ -167,6 +167,17 @@ def test_skipped_frames_add_their_rewards_and_stop_at_the_end():
     env = SkipFrame(pictures(0, 1, 2, 9, 4), skip=4)
     env.reset()
     assert env.step(0)[0].max() == 4
+
+
+@pytest.mark.parametrize("kind", [MaxAndSkip, SkipFrame])
+def test_an_action_is_taken_for_at_least_one_frame(kind):
+    with pytest.raises(ValueError, match=f"{kind.__name__}: skip is 0; an action is taken for at least one frame"):
+        kind(pictures(0, 1), skip=0)
+
+
+def test_no_steps_after_a_reset_are_as_many_as_asked_for():
+    env = NoopReset(pictures(3, 1, 2), noop_max=0)
+    assert env.reset()[0].max() == 3
 
 
 def test_velocities_can_be_hidden():
