@@ -373,6 +373,13 @@ class Run:
         """Learns from a sample as from a window of fresh steps, counts its steps and episodes, and returns the means of
         the metrics. For algorithms that learn from fresh steps."""
         experiment, algo = self._rested(), self.config.algo
+        if self._reason is not None:
+            raise JoystickError(
+                "update: the run has ended, {reason}, and saves nothing more; close it, and {call} with a higher limit "
+                "continues it",
+                reason=outcome.shown(self._reason),
+                call=self._continuation(),
+            )
         memory = algo.memory(self.config.env.n_envs)
         if not isinstance(memory, RolloutSpec) or self.config.policies:
             name = self.config.algo_package.NAME
@@ -396,6 +403,8 @@ class Run:
         experiment = self._rested()
         if not isinstance(weights, Mapping):
             raise JoystickError("set_weights: got {kind}; expected arrays by name", kind=type(weights).__name__)
+        # what is computed from an array of one number is a number of numpy
+        weights = {name: np.asarray(a) if isinstance(a, np.generic) else a for name, a in weights.items()}
         for name, array in weights.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
                 raise JoystickError(
@@ -404,13 +413,14 @@ class Run:
             if not np.isfinite(array).all():
                 raise JoystickError("set_weights: {name} has a value that is not a finite number", name=name)
         try:
-            experiment.trainer.agent.load_weights(dict(weights))  # a wrong shape fails here, before anything is sent
+            experiment.trainer.agent.load_weights(weights)  # a wrong shape fails here, before anything is sent
         except KeyError as error:
             raise JoystickError("set_weights: {error} is missing", error=error) from error
         except ValueError as error:
             raise JoystickError("set_weights: {error}", error=error) from error
         with self._in_use():
-            experiment.backend.set_weights(dict(weights))
+            experiment.backend.set_weights(weights)
+            experiment.trainer.points.last = None  # they are in no checkpoint yet
 
     def foreach_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
