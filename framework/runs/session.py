@@ -33,7 +33,7 @@ from framework.pages.cell import Picture
 from framework.pages.html_page import paragraph
 from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
-from framework.runs.arguments import Given, Settings, config_of, loaded, with_hints
+from framework.runs.arguments import Given, Settings, check_count, config_of, loaded, with_hints
 from framework.runs.experiment import Experiment
 from framework.screen import outcome, terminal
 from framework.screen.formatting import counted
@@ -204,7 +204,7 @@ class Run:
         iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show
         how far it is, in a notebook below the cell, elsewhere on the terminal; None: in a notebook only. Ctrl-C saves,
         and raises KeyboardInterrupt after the running round; the next call goes on."""
-        _check_count("train", steps)
+        check_count("train", steps)
         if self._preset_to_name:
             print(tr("preset: {path} (preset=None: none)", path=self._preset_to_name), file=sys.stderr)
             self._preset_to_name = ""
@@ -288,7 +288,7 @@ class Run:
     def film(self, episodes: int = 1) -> notebook.Film:
         """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
         notebook shows the film; its `path` is the file."""
-        _check_count("film", episodes)
+        check_count("film", episodes)
         experiment = self._rested()
         path = experiment.task.videos / f"update_{self.count.update}"
         with self._interruptible(tr("the film was not made; the run is as it was before")):
@@ -312,7 +312,7 @@ class Run:
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
         mean, std, min, max, median, episodes and returns. Training is not changed by it."""
-        _check_count("evaluate", episodes)
+        check_count("evaluate", episodes)
         experiment = self._rested()
         with self._interruptible(tr("the evaluation was broken off; the run is as it was before")):
             evaluation = experiment.evaluator.play(
@@ -365,7 +365,7 @@ class Run:
         """Returns whole episodes of at least this many steps, played with exploration in an environment of their own in
         this process: state, action, reward, mask (0 after a terminal state), next_state, and `window`, the columns that
         `update` learns from. Nothing is learned or counted yet."""
-        _check_count("sample", steps)
+        check_count("sample", steps)
         experiment = self._rested()
         return experiment.sampler.sample(steps, experiment.trainer.counter.progress())
 
@@ -620,12 +620,6 @@ def _interrupts(run: Run) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, former)
-
-
-def _check_count(call: str, count: int | None) -> None:
-    """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-        raise JoystickError("{call}({count!r}): expected a whole number, at least 1", call=call, count=count)
 
 
 _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()
