@@ -27,7 +27,7 @@ from framework.jobs import many_runs, members, results
 from framework.jobs.group import Group
 from framework.pages import cell, figures, html_page
 from framework.runs import notebook
-from framework.runs.arguments import check_names, config_of
+from framework.runs.arguments import check_count, check_names, config_of
 from framework.screen import outcome, terminal
 from framework.screen.formatting import between, counted
 
@@ -80,9 +80,10 @@ class TrainedGroup:
             )
         )
 
-    def film(self, episodes: int = 1, model: str | int = "best") -> notebook.Film:
+    def film(self, episodes: int = 1, model: str | int = "best", *, allow_import: Iterable[str] = ()) -> notebook.Film:
         """Plays and films a model of the best run. model: best, latest, or the update of a checkpoint."""
-        return notebook.film_of(self.best, model, episodes)
+        check_count("film", episodes)
+        return notebook.film_of(self.best, model, episodes, allow_import)
 
     def __fspath__(self) -> str:
         return str(self.folder)

@@ -114,7 +114,9 @@ class OfflineReplay(Memory):
         if fresh is None or not self._beside.batch_size:
             return fresh
         data = self._from_data(self._beside, len(fresh.columns["reward"]), fraction)
-        return Chunk(_joined(fresh.columns, data.columns, self._alone.sequence), arrived=fresh.arrived)
+        arrived = [chunk.arrived for chunk in (fresh, data) if chunk.arrived is not None]
+        columns = _joined(fresh.columns, data.columns, self._alone.sequence)
+        return Chunk(columns, arrived=np.concatenate(arrived) if arrived else None)
 
     def _from_data(self, spec: ReplaySpec, count: int, fraction: float) -> Chunk:
         """Returns this many minibatches from the data."""
@@ -142,8 +144,10 @@ class OfflineReplay(Memory):
 def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
     """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have. The
     sequences of the data begin with a recurrent state of zeros. Where an expert was asked what to do, the actions in
-    the data are its answers. All actions are legal in data without action masks."""
-    data, axis = {"expert_action": data["action"], **data}, 2 if sequence > 1 else 1
+    the data are its answers. All actions are legal in data without action masks, and no step of data is a dummy step.
+    """
+    added = {"expert_action": data["action"], "valid": np.ones(data["reward"].shape, bool)}
+    data, axis = {**added, **data}, 2 if sequence > 1 else 1
     for name in MASKS:
         if name in fresh and name not in data:
             data[name] = np.ones((*data["reward"].shape, fresh[name].shape[-1]), bool)

@@ -83,9 +83,8 @@ class Replay(Memory):
         """Stores transitions [K, ...], each in the ring [K] of its agent, which has one row. lost: rings whose
         trajectory has broken off before them."""
         rings = self._rings
-        for slot in lost.tolist():
-            if rings.added[slot]:
-                self._cut(slot, np.ones(1, bool))
+        for slot in lost[rings.added[lost] > 0].tolist():
+            self._cut(slot, np.ones(1, bool))
         if not len(ring):
             return
         batch = self._kept(columns)
@@ -96,9 +95,11 @@ class Replay(Memory):
             for at, slot in enumerate(ring.tolist()):
                 self.scale.add(slot, batch["reward"][at : at + 1, None], batch["end"][at : at + 1, None])
         places = rings.scatter(ring, batch)
-        if self.spec.sequence == 1 and self._tree is not None:
+        if self.spec.sequence > 1:
+            for slot in np.unique(ring).tolist():
+                self._begin_sequences(slot, int(before[slot]))
+        elif self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
-        self._begin_in_slots(ring, before)
         if self._count() * rings.rows >= self.spec.warmup:
             self._credit += len(ring) * self.spec.updates_per_step
 
@@ -170,12 +171,6 @@ class Replay(Memory):
         )
         complete = rings.places(ring, begins)
         self._tree.set(complete, np.full(complete.shape, self._tree.highest))
-
-    def _begin_in_slots(self, ring: np.ndarray, before: np.ndarray) -> None:
-        """Does so for the rings of slots, which had `before` steps each."""
-        if self.spec.sequence > 1:
-            for slot in np.unique(ring).tolist():
-                self._begin_sequences(slot, int(before[slot]))
 
     # sampling ---------------------------------------------------------------------------------------------
 
@@ -352,9 +347,10 @@ class Replay(Memory):
         other = Replay(spec, self.rng, collectors=len(state["added"]), depth=depth)
         other.load_state(state, frames)
         self._earlier, self._credit = other._count(), state["credit"]
+        parts = -(-self._rings.count // other._rings.count)
         for ring in range(other._rings.count if other._rings.flat else 0):
-            here = ring % self._rings.count
-            for columns in other._rings.history(ring, journals.FRAME_BYTES):
+            for part, columns in other._rings.history(ring, journals.FRAME_BYTES, parts):
+                here = (ring * parts + part) % self._rings.count
                 if not self._rings.flat:
                     self._allocate(columns)
                 if self._tree is not None:

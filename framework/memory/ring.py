@@ -1,6 +1,7 @@
 """Storage of a replay memory: one ring [L, N] per collector, in time order per row, all in one array per column."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -163,17 +164,18 @@ class Rings:
         slots = np.concatenate([self.slots(ring, np.arange(*steps)) for ring, steps in enumerate(ranges)])
         return {name: whole[slots] for name, whole in self.steps.items()}
 
-    def history(self, ring: int, most_bytes: int) -> Iterator[Columns]:
-        """Yields everything that a ring holds, in time order: copies [T, N, ...] of at most this many bytes. The last
-        step ends its trajectory."""
-        oldest, newest = int(self.oldest[ring]), int(self.added[ring])
+    def history(self, ring: int, most_bytes: int, parts: int) -> Iterator[tuple[int, Columns]]:
+        """Yields everything that a ring holds, in time order: number of the part, of so many equal ones, and copies
+        [T, N, ...] of at most this many bytes. The last step of a part ends its trajectory."""
+        ends = np.linspace(self.oldest[ring], self.added[ring], parts + 1).astype(int).tolist()
         stacks = 0 if self.frames is None else len(SEEN) * self.rows * self.depth * self.frames.frame_bytes
         piece = max(1, most_bytes // (self.step_bytes + stacks))
-        for start in range(oldest, newest, piece):
-            slots = self.slots(ring, np.arange(start, min(start + piece, newest)))
-            columns = {name: self.given(name, whole[slots]) for name, whole in self.steps.items()}
-            columns["end"][-1] |= start + piece >= newest
-            yield columns
+        for part, (first, after) in enumerate(pairwise(ends)):
+            for start in range(first, after, piece):
+                slots = self.slots(ring, np.arange(start, min(start + piece, after)))
+                columns = {name: self.given(name, whole[slots]) for name, whole in self.steps.items()}
+                columns["end"][-1] |= start + piece >= after
+                yield part, columns
 
     # places -----------------------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
+import numpy as np
+
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
 from config.tell.hints import setting_of
@@ -13,6 +15,7 @@ from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.errors import JoystickError
 from framework.record.callbacks import from_functions
 from framework.runs import other_words
 
@@ -45,6 +48,12 @@ def check_names(call: str, words: Mapping[str, Any], function: Callable[..., Any
         if name not in names:
             hint = setting_for(name, value, names, str(algo or ""))
             raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
+
+
+def check_count(call: str, count: int | None) -> None:
+    """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
+        raise JoystickError("{call}({count!r}): expected a whole number, at least 1", call=call, count=count)
 
 
 def copied(name: str, settings: Settings | None, names: str = "name") -> dict[str, Any]:

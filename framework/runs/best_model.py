@@ -16,7 +16,7 @@ MOST_COMPARED = 20
 
 
 def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
-    """Evaluates the last checkpoint, and without online evaluation also the newest save points; marks the best one.
+    """Evaluates the last checkpoint and the newest save points that online evaluation has not; marks the best one.
 
     `agent` is not the one that was trained: it is loaded with each checkpoint in turn. A damaged checkpoint is skipped
     with a warning. log: gets the evaluations."""
@@ -49,9 +49,10 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
 def _candidates(trainer: Trainer) -> list[int]:
     """Returns the updates of the checkpoints to evaluate, oldest first. A checkpoint that an interruption left is not
     one of them, so that an interruption does not change the choice."""
-    last, numbers = trainer.count.update, trainer.points.store.numbers()
-    if trainer.points.best_update is not None:
-        numbers = [] if trainer.points.evaluated == last else [last]
+    last, points = trainer.count.update, trainer.points
+    numbers = points.store.numbers()
+    if points.best_update is not None and points.evaluated is not None:
+        numbers = [number for number in numbers if number > points.evaluated]
     candidates: list[int] = []
     for number in reversed(numbers):
         saved = _read(trainer, number, quiet=True)

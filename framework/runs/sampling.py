@@ -18,6 +18,9 @@ from framework.policies.rollout import SlotRollout
 from framework.policies.splitter import Transitions
 from framework.seeding import number, stream
 
+COUNTED = ("row", "seed", "env_reward")
+"""Columns of a window that its episodes are counted by, and that are not learned from."""
+
 
 class Sampler:
     """Plays whole episodes with exploration in an environment of its own."""
@@ -58,7 +61,9 @@ class Sampler:
             if count >= steps:
                 active[[episode.row for episode in episodes]] = False
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        window = {**columns, "row": np.concatenate(row_of), "seed": np.concatenate(seeds)}
+        # the program may change what is learned from, and returns are those of the environment's own rewards
+        counted = (np.concatenate(row_of), np.concatenate(seeds), columns["reward"])
+        window = {**columns, **dict(zip(COUNTED, counted, strict=True))}
         order = np.argsort(window["row"], kind="stable")
         window = {name: value[order] for name, value in window.items()}
         sample = Batch(
@@ -82,7 +87,7 @@ def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterat
         raise JoystickError(
             "update takes what run.sample(steps) has returned, not a {kind}", kind=type(sample).__name__
         )
-    columns = {name: np.asarray(value) for name, value in sample.window.items() if name not in ("row", "seed")}
+    columns = {name: np.asarray(value) for name, value in sample.window.items() if name not in COUNTED}
     window = SlotRollout(spec, rows)
     window.add(Transitions(columns, np.asarray(sample.window.row), np.zeros(0, np.int64)), fraction)
     return window.drain()
@@ -94,7 +99,7 @@ def accepted(sample: Batch, progress: Progress) -> Accepted:
     ends = np.flatnonzero(window.terminated | window.truncated)
     episodes, first = [], 0
     for place, end in enumerate(ends.tolist()):
-        total, length = float(window.reward[first : end + 1].sum(dtype=np.float64)), end + 1 - first
+        total, length = float(window.env_reward[first : end + 1].sum(dtype=np.float64)), end + 1 - first
         row, seed = int(window.row[end]), int(window.seed[end])
         terminated = bool(window.terminated[end])
         episodes.append(

@@ -33,7 +33,7 @@ from framework.pages.cell import Picture
 from framework.pages.html_page import paragraph
 from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
-from framework.runs.arguments import Given, Settings, config_of, loaded, with_hints
+from framework.runs.arguments import Given, Settings, check_count, config_of, loaded, with_hints
 from framework.runs.experiment import Experiment
 from framework.screen import outcome, terminal
 from framework.screen.formatting import counted
@@ -204,7 +204,7 @@ class Run:
         iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show
         how far it is, in a notebook below the cell, elsewhere on the terminal; None: in a notebook only. Ctrl-C saves,
         and raises KeyboardInterrupt after the running round; the next call goes on."""
-        _check_count("train", steps)
+        check_count("train", steps)
         if self._preset_to_name:
             print(tr("preset: {path} (preset=None: none)", path=self._preset_to_name), file=sys.stderr)
             self._preset_to_name = ""
@@ -288,7 +288,7 @@ class Run:
     def film(self, episodes: int = 1) -> notebook.Film:
         """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
         notebook shows the film; its `path` is the file."""
-        _check_count("film", episodes)
+        check_count("film", episodes)
         experiment = self._rested()
         path = experiment.task.videos / f"update_{self.count.update}"
         with self._interruptible(tr("the film was not made; the run is as it was before")):
@@ -312,7 +312,7 @@ class Run:
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
         mean, std, min, max, median, episodes and returns. Training is not changed by it."""
-        _check_count("evaluate", episodes)
+        check_count("evaluate", episodes)
         experiment = self._rested()
         with self._interruptible(tr("the evaluation was broken off; the run is as it was before")):
             evaluation = experiment.evaluator.play(
@@ -365,7 +365,7 @@ class Run:
         """Returns whole episodes of at least this many steps, played with exploration in an environment of their own in
         this process: state, action, reward, mask (0 after a terminal state), next_state, and `window`, the columns that
         `update` learns from. Nothing is learned or counted yet."""
-        _check_count("sample", steps)
+        check_count("sample", steps)
         experiment = self._rested()
         return experiment.sampler.sample(steps, experiment.trainer.counter.progress())
 
@@ -373,6 +373,13 @@ class Run:
         """Learns from a sample as from a window of fresh steps, counts its steps and episodes, and returns the means of
         the metrics. For algorithms that learn from fresh steps."""
         experiment, algo = self._rested(), self.config.algo
+        if self._reason is not None:
+            raise JoystickError(
+                "update: the run has ended, {reason}, and saves nothing more; close it, and {call} with a higher limit "
+                "continues it",
+                reason=outcome.shown(self._reason),
+                call=self._continuation(),
+            )
         memory = algo.memory(self.config.env.n_envs)
         if not isinstance(memory, RolloutSpec) or self.config.policies:
             name = self.config.algo_package.NAME
@@ -396,6 +403,8 @@ class Run:
         experiment = self._rested()
         if not isinstance(weights, Mapping):
             raise JoystickError("set_weights: got {kind}; expected arrays by name", kind=type(weights).__name__)
+        # what is computed from an array of one number is a number of numpy
+        weights = {name: np.asarray(a) if isinstance(a, np.generic) else a for name, a in weights.items()}
         for name, array in weights.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
                 raise JoystickError(
@@ -404,13 +413,14 @@ class Run:
             if not np.isfinite(array).all():
                 raise JoystickError("set_weights: {name} has a value that is not a finite number", name=name)
         try:
-            experiment.trainer.agent.load_weights(dict(weights))  # a wrong shape fails here, before anything is sent
+            experiment.trainer.agent.load_weights(weights)  # a wrong shape fails here, before anything is sent
         except KeyError as error:
             raise JoystickError("set_weights: {error} is missing", error=error) from error
         except ValueError as error:
             raise JoystickError("set_weights: {error}", error=error) from error
         with self._in_use():
-            experiment.backend.set_weights(dict(weights))
+            experiment.backend.set_weights(weights)
+            experiment.trainer.points.last = None  # they are in no checkpoint yet
 
     def foreach_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
@@ -610,12 +620,6 @@ def _interrupts(run: Run) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, former)
-
-
-def _check_count(call: str, count: int | None) -> None:
-    """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-        raise JoystickError("{call}({count!r}): expected a whole number, at least 1", call=call, count=count)
 
 
 _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()

@@ -17,6 +17,7 @@ import pytest
 
 import joystick
 from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import add_facts
 from framework.jobs import own_objects, seeds
 from framework.runs import signals
 from tests.tools.process import forked_program
@@ -198,3 +199,19 @@ def test_a_second_ctrl_c_ends_the_cell_and_not_the_kernel(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
     with pytest.raises(KeyboardInterrupt):
         signals.end(signal.SIGINT)
+
+
+def test_a_group_in_an_environment_of_a_module_is_filmed_with_the_permission_to_import_it(tmp_path: Path) -> None:
+    folder = tmp_path / "group"
+    folder.mkdir()
+    add_facts(folder / "group.json", {"seeds": [1]})
+    own = {"env_cfg": {"size": 3}, "allow_import": ["own_parts"], "general_cfg": {**SHORT, "max_step": 5}}
+    with joystick.Run("PPO", "own_parts:Line", seed=1, into=folder / "seed_1", **own) as run:
+        while not run.train(200)["done"]:
+            pass
+    group = joystick.TrainedGroup(folder)
+    with pytest.raises(joystick.JoystickError, match=r"film\(0\): expected a whole number"):
+        group.film(0, allow_import=["own_parts"])
+    with pytest.raises(joystick.ConfigError, match="own_parts"):
+        group.film()
+    assert group.film(allow_import=["own_parts"]).path.parent == folder / "seed_1" / "videos"

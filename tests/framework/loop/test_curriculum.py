@@ -158,6 +158,13 @@ def test_a_phase_that_the_program_sets_is_saved_at_the_close(tmp_path):
     assert "1.5" in {row.split(",")[9] for row in files(tmp_path / "run")["train.csv"].decode().splitlines()}
 
 
+@pytest.mark.parametrize("phase", [np.int64(3), np.float32(3)])
+def test_a_phase_may_be_a_number_of_numpy(phase):
+    phases = Phases(Curriculum())
+    assert phases.set(phase)
+    assert repr(phases.now) == "3"
+
+
 def test_a_resume_may_move_the_bounds_but_not_drop_the_present_phase(tmp_path):
     with run_of(tmp_path / "run", LIST) as run:
         for _ in range(3):

@@ -22,6 +22,7 @@ from config.read.loader import ConfigError, RunConfig, load
 from envs import vector_of as env_of
 from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import Fragment, Origin
 from framework.commands.work import entry
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
@@ -104,8 +105,6 @@ def test_the_best_share_of_the_episodes_and_a_random_one(
 
 
 def test_updates_from_the_data_come_first_and_then_a_share_of_each_minibatch(tmp_path: Path) -> None:
-    from framework.collect.fragment import Fragment, Origin
-
     memory = stored(write(tmp_path / "a.npz", [1.0, 3.0]), updates=6, share=0.25)
     assert memory.offline
     sizes = [len(memory.take(0.0).columns["reward"]) for _ in range(2)]
@@ -503,3 +502,29 @@ def test_the_state_of_a_noise_is_no_part_of_mixed_single_steps():
     fresh = {"reward": np.zeros((1, 2), np.float32), "state": np.zeros((1, 2, 3), np.float32)}
     joined = _joined(fresh, {"reward": np.ones((1, 1), np.float32), "action": np.zeros((1, 1))}, 1)
     assert {name: column.tolist() for name, column in joined.items()} == {"reward": [[0.0, 0.0, 1.0]]}
+
+
+def test_dummy_steps_in_collected_sequences_stay_such_beside_given_data():
+    """Given data have no dummy steps."""
+    fresh = {"reward": np.zeros((1, 3, 1), np.float32), "valid": np.array([[[True], [False], [True]]])}
+    given = {"reward": np.ones((1, 3, 2), np.float32), "action": np.zeros((1, 3, 2))}
+    joined = _joined(fresh, given, 3)
+    assert joined["valid"].tolist() == [[[True, True, True], [False, True, True], [True, True, True]]]
+
+
+@pytest.mark.parametrize("updates", [0, 4])
+def test_given_observations_count_in_statistics_once_whenever_the_run_collects(tmp_path: Path, updates: int) -> None:
+    data = DataSpec((str(write(tmp_path / "a.npz", [1.0, 3.0])),), updates=updates)
+    spec = ReplaySpec(capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, statistics=True, data=data)
+    memory = OfflineReplay(spec, stream(1, "memory"), stream(1, "data"), select_data(data, spec_of(), 1), most=4)
+    arrived = [memory.take(0.0).arrived] if updates else []
+    for _ in range(2):
+        obs = np.full((2, 1, 4), -1, np.float32)
+        columns = {
+            "obs": obs, "next_obs": obs, "action": np.zeros((2, 1), np.int64), "reward": np.zeros((2, 1), np.float32),
+            "terminated": np.zeros((2, 1), bool), "truncated": np.zeros((2, 1), bool),
+        }  # fmt: skip
+        memory.add(Fragment(columns, {"state": None, "first": np.ones(1, bool)}, Origin()))
+        arrived.append(memory.take(0.0).arrived)
+    seen = np.concatenate(arrived)[:, 0]
+    assert sorted(np.round(seen / UNIT).tolist()) == [-200.0] * 4 + list(range(8))

@@ -295,25 +295,29 @@ def test_a_journal_that_goes_on_elsewhere_begins_with_everything():
 @pytest.mark.parametrize("settings", [{}, {"priority_alpha": 0.6}])
 @pytest.mark.parametrize(("before", "after"), [(3, 1), (1, 3), (3, 2), (2, 3), (1, 2)])
 def test_with_another_number_of_collectors_the_newest_are_kept_and_no_chain_reaches_over(before, after, settings):
-    """RAY-4: 24 slots for each of two rows, divided among the rings. All have 9 steps, and end nowhere; those of ring
-    i of `before` come to ring i modulo `after`, each behind the other."""
+    """RAY-4: 24 slots for each of two rows, divided among the rings. All have 9 steps, and end nowhere; those of a ring
+    of `before` come in equal parts to as many of `after` as there are for each, and each part behind another."""
     memory = filled((9,) * before, n_step=3, batch=200, updates_per_step=9.0, **settings)
     if settings:
         chunk = memory.take(0.0)
         memory.feedback(chunk.keys, np.full(chunk.keys.place.shape, 5.0, np.float32))
     other = memory_of(after, n_step=3, batch=400, **settings)
     other.load_state(saved_and_read(memory.state()), written(memory))
-    slots_before, slots = 24 // before, 24 // after
-    expected = set()
-    for ring in range(after):
-        steps = [(w, t) for w in range(ring, before, after) for t in range(max(0, 9 - slots_before), 9)]
-        expected |= {(w, t, row) for w, t in steps[-slots:] for row in range(ROWS)}
+    parts = -(-after // before)
+    bounds = np.linspace(max(0, 9 - 24 // before), 9, parts + 1).astype(int)
+    rings = [[] for _ in range(after)]
+    last_of = {}
+    for number, (worker, part) in enumerate(np.ndindex(before, parts)):
+        steps = range(bounds[part], bounds[part + 1])
+        rings[number % after] += [(worker, step) for step in steps]
+        last_of |= {(worker, step): steps[-1] for step in steps}
+    expected = {(*step, row) for ring in rings for step in ring[-(24 // after) :] for row in range(ROWS)}
     found = samples(other)
     assert found.keys() == expected
     assert other.size == len(expected)
     for (worker, step, row), (reward, successor, _) in found.items():
         end = next((t for t in range(step, 9) if (worker, t, row) in ENDS), 8)
-        last = min(step + 2, end)
+        last = min(step + 2, end, last_of[worker, step])
         assert successor == 10000 * worker + 1000 * row + last + 0.5
         assert reward == sum(GAMMA ** (t - step) * (100 * worker + 1 + t) for t in range(step, last + 1))
     again = memory_of(after, n_step=3, batch=400, seed=5, **settings)
@@ -321,15 +325,26 @@ def test_with_another_number_of_collectors_the_newest_are_kept_and_no_chain_reac
     assert samples_of(again) == samples_of(other)
 
 
+@pytest.mark.parametrize("after", [2, 3, 4, 6])
+def test_a_full_memory_of_one_collector_stays_full_with_several(after):
+    memory = memory_of(1)
+    memory.add(ramp_of(0, 0, 40, ends={}))
+    assert memory.size == 48
+    other = memory_of(after)
+    other.load_state(saved_and_read(memory.state()), written(memory))
+    assert other.size == 48
+    assert (other._rings.added == 24 // after).all()
+
+
 def test_the_warm_up_is_over_once_and_for_all():
-    """22 transitions were enough; of these, one of three rings has room for 16, and learning goes on all the same."""
+    """22 transitions were enough; each of three rings has room for 16."""
     memory = memory_of(1, warmup=22)
     memory.add(ramp_of(0, 0, 11, ends={}))
     other = memory_of(3, warmup=22)
     other.load_state(saved_and_read(memory.state()), written(memory))
     chunks(other)
     other.add(ramp_of(1, 0, 1, ends={}))
-    assert other.size == 18
+    assert other.size == 24
     assert [len(chunk.columns["reward"]) for chunk in chunks(other)] == [2]
 
 

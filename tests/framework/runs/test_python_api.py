@@ -161,6 +161,17 @@ def test_weights_are_set_and_those_of_another_shape_refused():
         run.train(50)
 
 
+def test_means_of_weights_are_set_and_kept_by_close():
+    """A mean of arrays of one number is a number of numpy."""
+    with run_of("PPO") as run:
+        run.train(50)
+        run.save()
+        means = {name: (array + array) / 2 for name, array in run.weights().items()}
+        assert any(isinstance(value, np.generic) for value in means.values())
+        run.set_weights({name: value * 0 for name, value in means.items()})
+    assert not any(array.any() for array in joystick.load(run, "latest").agent.weights().values())
+
+
 def test_a_trained_policy_acts_as_the_run_does():
     with run_of() as run:
         run.train(300)

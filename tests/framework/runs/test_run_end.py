@@ -208,6 +208,15 @@ def test_the_best_model_is_there_at_every_moment_of_a_resume(monkeypatch: pytest
     assert all(there)
 
 
+def test_models_since_online_evaluation_was_switched_off_are_compared_at_the_end() -> None:
+    task = train("run", *ONLINE, "general_cfg.max_total_step=150")
+    assert main(["--resume", "run", "general_cfg.online_eval=false", "general_cfg.max_total_step=330"]) == 0
+    rows = read_csv(task / "results/eval.csv")
+    assert [row["update"] for row in rows] == [50, 100, 150, 200, 250, 300, 330]
+    best = CheckpointStore(task / "models").read("best").facts["update"]
+    assert best == max(rows, key=lambda row: (row["mean"], row["update"]))["update"]
+
+
 def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     for name in ("save", "finish"):

@@ -91,6 +91,30 @@ def test_update_learns_and_counts_what_the_sample_has(tmp_path: Path) -> None:
     assert sum(int(row["length"]) for row in rows) == len(sample.reward)
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+def test_the_returns_of_a_sample_are_those_of_the_environment(tmp_path: Path, in_place: bool) -> None:
+    with run_of(tmp_path) as run:
+        sample = run.sample(100)
+        if in_place:
+            sample.window.reward -= 100.0
+        else:
+            sample.window.reward = sample.window.reward - 100.0
+        run.update(sample)
+        task = run.task
+    assert all(row["return"] == row["length"] for row in read_csv(task / "results" / "train.csv"))
+
+
+def test_after_the_end_of_a_run_nothing_is_learned_from_a_sample(tmp_path: Path) -> None:
+    """It would be in no checkpoint."""
+    with run_of(tmp_path) as run:
+        sample = run.sample(10)
+        assert run.train(4000)["done"]
+        with pytest.raises(JoystickError, match=r"update: .* max_total_step 4000 reached"):
+            run.update(sample)
+        count, task = run.count, run.task
+    assert joystick.load(task, "latest").about["model"].startswith(f"update {count.update} ")
+
+
 def test_a_loop_of_sample_and_update_goes_on_exactly_after_a_resume(tmp_path: Path) -> None:
     with run_of(tmp_path, name="whole") as run:
         for _ in range(2):
