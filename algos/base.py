@@ -264,6 +264,8 @@ class Agent(TrainableActor):
     state() and load_state(). The first one is the module whose weights acting depends on."""
     CUTS_MINIBATCHES: ClassVar[bool] = False
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
+    PREPARES_WITH_DROPOUT: ClassVar[bool] = False
+    """True if `prepare` computes with a target network, which has dropout where the one that learns does."""
 
     COMPILES: ClassVar[bool] = False
     """True if every network update is a step of `minimize` with a pure loss: no side effects, no random draws, no

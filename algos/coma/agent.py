@@ -42,6 +42,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
     METRICS: ClassVar = ("policy_loss", "critic_loss", "entropy", "q_mean")
     KEPT: ClassVar = ("networks", "target", "optimizer", "critic_optimizer", "scaler", "updates")
     CUTS_MINIBATCHES: ClassVar = True
+    PREPARES_WITH_DROPOUT: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -56,7 +57,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         inputs = team.of_state(replace(spec, global_state=width))
         self.critic = networks.build(inputs, cfg.critic_layers, self.actions, cfg, streams.init + 1).to(device)
         self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
-        self.target = targets.frozen_copy(self.critic, dropout=False)  # of whole windows, as critics elsewhere
+        self.target = targets.frozen_copy(self.critic)
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         actor = self.policy.network.parameters()

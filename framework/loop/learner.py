@@ -98,6 +98,8 @@ class AgentLearner(Learner):
         if chunk.arrived is not None:
             agent.observe(on_device(chunk.arrived, agent.device))
         agent.follow(progress)
+        if agent.PREPARES_WITH_DROPOUT:
+            agent.seed_dropout()
         window = agent.prepare(window, progress)
         results: list[Result] = []
         self._results = results

@@ -12,6 +12,8 @@ from algos.sac.policy import MeansFirst
 from config.model.layers import Dropout, Linear, mlp
 from config.read.loader import ConfigError
 from envs.base import Step, VectorEnv
+from framework.loop.learner import AgentLearner
+from framework.memory import Chunk
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, trained, updated
 from tests.tools.distributed import frozen
@@ -92,13 +94,14 @@ def test_the_targets_of_the_critic_are_lambda_returns_of_the_actions_that_were_t
     torch.testing.assert_close(target[0, 0], 1 + 0.25 * taken[1, 0] + 0.25 * 7.0)
 
 
-def test_the_target_critic_has_no_dropout():
+def test_dropout_of_the_target_critic_follows_the_learning_stream():
     found = []
     for seed in (1, 2):
         agent = team("COMA", critic_layers=[*mlp(16), Dropout(rate=0.5)])
         torch.manual_seed(seed)  # of the process, which a checkpoint does not have
-        found.append(agent.prepare(window(agent), Progress())["target"])
-    assert torch.equal(*found)
+        chunk = Chunk({name: column.numpy() for name, column in window(agent).items()})
+        found.append(AgentLearner(agent, agent.cfg.memory(2)).learn(chunk, Progress()).metrics["critic_loss"])
+    assert found[0] == found[1]
 
 
 # ------------------------------------------------------------------------------------------------------ HAPPO

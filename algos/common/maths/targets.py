@@ -17,18 +17,18 @@ from algos.common.settings import TargetConfig
 Module = TypeVar("Module", bound=nn.Module)
 
 
-def freeze(module: Module, dropout: bool = True) -> Module:
+def freeze(module: Module) -> Module:
     """Makes a module a target network: without gradients, and with dropout, as the network has that learns from it."""
     for layer in module.modules():
-        if dropout and isinstance(layer, RandomZeros | Custom | CustomCell):
+        if isinstance(layer, RandomZeros | Custom | CustomCell):
             layer.of_target = True
     return module.requires_grad_(False)
 
 
-def frozen_copy(module: Module, dropout: bool = True) -> Module:
+def frozen_copy(module: Module) -> Module:
     """Returns a target network: a copy without gradients that shares the observation statistics."""
     shared = {id(part): part for part in module.modules() if isinstance(part, Normalizer)}
-    return freeze(deepcopy(module, shared), dropout)
+    return freeze(deepcopy(module, shared))
 
 
 @torch.no_grad()
