@@ -29,6 +29,7 @@ from tests.framework.distributed.test_ray_faults import (
     gone,
     of_ray,
     program,
+    runs,
 )
 from tests.stress.counts import record
 from tests.tools.ray import RAY, TINY, episodes
@@ -150,7 +151,8 @@ def checked(folder: Path, sessions: list[Session]) -> str:
         if "Traceback" in session.text():
             return session.text()[-3000:]
         if not gone(sorted(session.members - {session.process.pid})):
-            return f"processes are left: {session.members}"
+            left = {pid: program(pid) for pid in session.members if runs(pid)}
+            return f"processes are left: {left}"
         if session.place is not None and session.place.exists():
             return f"{session.place} is left"
     if not CheckpointStore(folder / "models").numbers():

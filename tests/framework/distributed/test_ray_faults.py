@@ -1,5 +1,6 @@
 """What dies while a run goes on, by kill -9, and what becomes of the run."""
 
+import contextlib
 import json
 import os
 import signal
@@ -66,12 +67,20 @@ def counted_once(folder: Path) -> list[dict]:
 
 
 def gone(pids: list[int], seconds: float = 30.0) -> bool:
-    """None of these processes is alive."""
+    """None of these processes runs."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+        if not any(map(runs, pids)):
             return True
         time.sleep(0.2)
+    return False
+
+
+def runs(pid: int) -> bool:
+    """The process has not ended. One that has is there until its parent has collected it, which after the death of that
+    one is the first process of the machine, in its own time."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
 
 
