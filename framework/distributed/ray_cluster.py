@@ -216,10 +216,11 @@ def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **sett
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper."""
+    """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper, and SPT_NOENV keeps
+    Ray's agents from writing zeros over it with their titles."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     loopback = {"GLOO_SOCKET_IFNAME": LOOPBACK} if LOOPBACK else {}
-    return {**ASLEEP, **loopback, "PYTHONPATH": path, "JOYSTICK_RAY": str(folder), VARIABLE: language()}
+    return {**ASLEEP, **loopback, "PYTHONPATH": path, "JOYSTICK_RAY": str(folder), "SPT_NOENV": "1", VARIABLE: language()}
 
 
 @contextlib.contextmanager

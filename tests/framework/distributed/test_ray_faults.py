@@ -13,6 +13,7 @@ from collections.abc import Set
 from pathlib import Path
 
 from framework.disk.checkpoints import CheckpointStore
+from framework.distributed import ray_cluster, reaper
 from main import main
 from tests.tools.ray import RAY, TINY, episodes
 
@@ -196,3 +197,15 @@ def listening(pid: int) -> list[str]:
             if fields[3] == "0A" and fields[9] in inodes:
                 found.append(fields[1])
     return found
+
+
+def test_a_process_of_ray_with_a_title_is_known_by_its_environment(tmp_path):
+    """Else an agent of a raylet that was killed before its log was open went on for a minute after the driver's end."""
+    named = "import sys; from ray._raylet import setproctitle; setproctitle('ray::Agent'); print(1, flush=True)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{named}; sys.stdin.read()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **ray_cluster._environment(tmp_path)},
+    )  # fmt: skip
+    with process:
+        assert process.stdout.readline()
+        assert process.pid in reaper.workers_of(str(tmp_path))
