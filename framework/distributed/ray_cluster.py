@@ -220,7 +220,14 @@ def _environment(folder: Path) -> dict[str, str]:
     Ray's agents from writing zeros over it with their titles."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     loopback = {"GLOO_SOCKET_IFNAME": LOOPBACK} if LOOPBACK else {}
-    return {**ASLEEP, **loopback, "PYTHONPATH": path, "JOYSTICK_RAY": str(folder), "SPT_NOENV": "1", VARIABLE: language()}
+    return {
+        **ASLEEP,
+        **loopback,
+        "PYTHONPATH": path,
+        "JOYSTICK_RAY": str(folder),
+        "SPT_NOENV": "1",
+        VARIABLE: language(),
+    }
 
 
 @contextlib.contextmanager
