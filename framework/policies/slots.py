@@ -120,8 +120,7 @@ class Slots:
         seed = records["seed"][..., None]
         drawn = mixed(seed, _PLAYS_PAST) < np.uint64(self.past_share * 2.0**64 * (1 - 2**-53))
         mine = np.broadcast_to(self.controls(records), (*records.shape, self.count))
-        order = np.cumsum(mine, axis=-1, dtype=np.uint64)
-        """Order of each agent among those that this policy controls, from 1."""
+        order = np.cumsum(mine, axis=-1, dtype=np.uint64)  # of each agent among those of this policy, from 1
         learner = mixed(seed, _LEARNER) % np.maximum(order[..., -1:], np.uint64(1)) + np.uint64(1)
         return np.asarray(drawn & mine & (learner != order))
 

@@ -78,8 +78,7 @@ def gone(pids: list[int], seconds: float = 30.0) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """The process has not ended. One that has is there until its parent has collected it, which after the death of that
-    one is the first process of the machine, in its own time."""
+    """The process has not ended. One that has ended is listed until its parent collects it."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False

@@ -172,7 +172,7 @@ def test_workers_request_cores_and_gpus_of_a_cluster_alone(monkeypatch, address,
     spec = SimpleNamespace(rows=1, joint=None)
     worker_pool.WorkerPool(ray, config, spec, ahead=False)
     assert (asked["num_cpus"], asked["num_gpus"]) == workers_request
-    assert asked["enable_task_events"] is False  # Ray's head would keep one of each call, up to 400 MiB
+    assert asked["enable_task_events"] is False  # Ray's head would keep one of each call
 
 
 @pytest.mark.parametrize(
