@@ -4,7 +4,7 @@ write, a power cut. Continues as the printed command says, and compares the end 
 python -m tests.stress.io_faults [COMMAND ...] [ALGORITHM ...] [plain | traj | eval | board | all] [npz | ...]
     [error | kill | torn | power] [--every N] [--first N] [--seconds S --seed N]
 
-COMMAND: train, resume, ray (train with it), seeds, tune, evaluate, test, film, compare, sync, convert, export.
+COMMAND: train, resume, ray (train with it), seeds, tune, evaluate, test, film, compare, sync, pull, convert, export.
 
 Words choose: without any, everything is tried, for every algorithm, which takes days; --every 20 takes hours. With
 --seconds, faults of scenarios in an order of that seed are tried until that time has passed. The last lines are a

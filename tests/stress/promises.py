@@ -50,6 +50,7 @@ PROMISES = {
     "film": "the same with a video",
     "compare": "a comparison that is repeated comes to the same table, and the runs are not changed",
     "sync": "a copy in a store has the files of its index, all of the run",
+    "pull": "a run that comes from a hub is whole, or has no name, and the same command goes on",
 }
 """Command -> what is promised of it."""
 FAULTS = ("error", "kill", "torn", "power")

@@ -92,14 +92,15 @@ class Calls:
 
     def perform(self, work: Callable[[], Any], call: Callable[[], Call], half: Callable[[], Any] | None = None) -> Any:
         """Makes a call and notes it, or lets it fail, a write after its first half."""
-        number = self.count + 1
-        self._counter[:8] = number.to_bytes(8, "little")
-        if number == self.fail_at:
+        at = self.count + 1
+        self._counter[:8] = at.to_bytes(8, "little")
+        if at == self.fail_at:
             if half is not None:
                 half()
             name, path = call()[:2]
             full = os.path.join(self.root, path)
-            raise OSError(errno.ENOSPC, "No space left on device", *([] if name in ("write", "fsync") else [full]))
+            number = errno.EIO if name == "fsync" else errno.ENOSPC
+            raise OSError(number, os.strerror(number), *([] if name in ("write", "fsync") else [full]))
         noted = None if half is not None else call()  # what it finds before the call
         result = work()
         self.note(noted or call())

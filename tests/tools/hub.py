@@ -227,6 +227,38 @@ ROUTES = (
 )
 
 
+# --------------------------------------------------------------------------------------------- without a server
+
+
+class FolderHub:
+    """A hub of one repository, in a folder; its files are written by calls that a fault can hit."""
+
+    folder: ClassVar[Path]
+
+    def __init__(self, address: Any) -> None:
+        """Stands for hub_of."""
+
+    def listing(self, address: Any, revision: str | None) -> dict[str, int] | None:
+        if not self.folder.exists():
+            return None
+        files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        return {path.relative_to(self.folder).as_posix(): path.stat().st_size for path in files}
+
+    def upload(self, address: Any, change: Any) -> str:
+        for name, content in change.files.items():
+            _write(self.folder / name, content if isinstance(content, bytes) else content.read_bytes())
+        return str(self.folder)
+
+    def download(self, address: Any, path: str, folder: Path, revision: str | None) -> None:
+        _write(folder / path, (self.folder / path).read_bytes())
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
 # ---------------------------------------------------------------------------------------------------- ModelScope
 
 

@@ -24,6 +24,7 @@ import algos
 from framework.disk.checkpoints import CheckpointStore
 from framework.jobs.members import unfinished
 from tests.tools.disk import Calls, Disk, State, read_record, written
+from tests.tools.hub import FolderHub
 from tests.tools.process import ForkedPopen, become
 
 KINDS = ("error", "kill", "torn", "power")
@@ -401,6 +402,26 @@ class Sync(OfRun):
         return {"run": of_run == self.content, "copy": content}
 
 
+class Pull(OfRun):
+    """A run from a hub: a folder that has its name is whole, and what a fault has left is in nobody's way."""
+
+    name = "pulled"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from framework.commands.work import pull  # noqa: F401
+
+        FolderHub.folder = folder / "hub"
+        assert played([["push", str(self.run), "--to", "hf://me/run"]], folder) == (0, "")
+
+    def commands(self, base: Path) -> list[Words]:
+        out = base / self.name
+        return [] if out.exists() else [["pull", "hf://me/run", "--into", str(out)]]
+
+    def results(self, out: Path) -> End:
+        return {"pulled": _files(out), "names": sorted(os.listdir(out.parent))}
+
+
 def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -420,7 +441,7 @@ SCENARIOS: dict[str, Any] = {
     **{f"train {algorithm} all": (Train, algorithm, "all") for algorithm in others()},
     **{f"seeds {outputs}": (Seeds, "QLearning", outputs) for outputs in ("plain", "all")},
     **{f"ray {algorithm} all": (Ray, algorithm, "all") for algorithm in ("DQN", "PPO")},
-    **{kind.__name__.lower(): (kind,) for kind in (Evaluate, Test, Film, Compare, Sync)},
+    **{kind.__name__.lower(): (kind,) for kind in (Evaluate, Test, Film, Compare, Sync, Pull)},
     **{f"tune {outputs}": (Tune, outputs) for outputs in ("plain", "all")},
     **{f"convert {form}": (Convert, form) for form in ("pkl", "npz", "jsonl", "jsonl.gz", "minari")},
     **{f"export {form}": (Export, form) for form in ("safetensors", "onnx")},
@@ -559,6 +580,7 @@ def _in_child(words: Words, calls: Calls | None) -> int:
     from framework.disk import task_dir
     from framework.distributed import launch
     from framework.jobs import children
+    from framework.sharing import hub
     from main import main
     from tests.tools.fake_ray import FakeRay
 
@@ -567,6 +589,7 @@ def _in_child(words: Words, calls: Calls | None) -> int:
     children.subprocess = SimpleNamespace(Popen=ForkedPopen, DEVNULL=None)  # type: ignore[attr-defined]
     children.POLL_SECONDS = 0.01
     launch.ray_cluster.started = lambda *given: contextlib.nullcontext(FakeRay())  # type: ignore[attr-defined]
+    hub.hub_of = FolderHub
     if calls is not None:
         calls.install()
     status = main(words)
