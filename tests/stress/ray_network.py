@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 
 from framework.disk.checkpoints import CheckpointStore
-from tests.framework.distributed.test_ray_faults import PATIENCE, ROOT, counted_once
+from tests.framework.distributed.test_ray_faults import ROOT, counted_once
 from tests.tools.ray import RAY
 
+PATIENCE = 600.0
+"""Seconds in which a run must get on: two Rays on a machine with other work take minutes to begin."""
 NETWORK = "10.213.77"
 PORT = "6390"
 HERE, THERE = f"joystick-a-{os.getpid()}", f"joystick-b-{os.getpid()}"
