@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.stress.counts import record
+from tests.tools.disk import Calls
 from tests.tools.io_faults import ALGORITHMS, SCENARIOS, Scenario, _in_child, others, played
 from tests.tools.process import become
 
@@ -31,8 +32,8 @@ PATIENCE = 120.0
 """Seconds after which a run that should have ended stands still."""
 
 
-def started(words: list[str], said: Path, prepare: Prepare) -> int:
-    """Starts a command in a forked process, and returns its number."""
+def started(words: list[str], said: Path, prepare: Prepare, calls: Calls | None = None) -> int:
+    """Starts a command in a forked process, and returns its number. calls: those that are refused."""
     sys.stdout.flush()
     child = os.fork()
     if not child:
@@ -40,7 +41,7 @@ def started(words: list[str], said: Path, prepare: Prepare) -> int:
 
         def work() -> int:
             prepare()
-            return _in_child(words, None)
+            return _in_child(words, calls)
 
         become(work, out, out, failed=99)
     return child
@@ -74,17 +75,18 @@ def remounted(folder: Path, options: str) -> None:
 class Trial:
     """A scenario, the folder of a trial, and its random moments."""
 
-    def __init__(self, scenario: Scenario, folder: Path, rng: random.Random, longest: float) -> None:
-        self.scenario, self.folder, self.rng, self.longest = scenario, folder, rng, longest
+    def __init__(self, scenario: Scenario, folder: Path, rng: random.Random, calls: int) -> None:
+        """calls: number of calls that change files, without a limit."""
+        self.scenario, self.folder, self.rng, self.calls = scenario, folder, rng, calls
         self.base, self.said = folder / "trial", folder / "said.txt"
 
     def command(self) -> list[str]:
         [words] = self.scenario.commands(self.base)
         return words
 
-    def run(self, prepare: Prepare = lambda: None) -> str:
+    def run(self, prepare: Prepare = lambda: None, calls: Calls | None = None) -> str:
         """Runs the command. Returns what is wrong with its end."""
-        status, said = ended(started(self.command(), self.said, prepare), self.said)
+        status, said = ended(started(self.command(), self.said, prepare, calls), self.said)
         return "" if status in (0, 1, 2) and "Traceback" not in said else f"status {status}: {said[-1500:]}"
 
 
@@ -97,7 +99,7 @@ def descriptors(trial: Trial) -> str:
     return trial.run(prepare)
 
 
-def memory(trial: Trial) -> str:
+def memory(trial: Trial) -> str | None:
     """A thread that has no memory to begin is waited for by Python itself, for ever (CPython's issue 140746, open in
     2026): that is told and not counted, and less than 16 MiB are not tried."""
     more = trial.rng.choice((16, 24, 32, 64, 128)) * 2**20 + trial.rng.randrange(2**20)
@@ -111,7 +113,7 @@ def memory(trial: Trial) -> str:
     if "Exception ignored in thread started by" not in wrong:
         return wrong
     print("memory: Python waits for a thread that has no memory to begin", flush=True)
-    return ""
+    return None
 
 
 def file_size(trial: Trial) -> str:
@@ -139,17 +141,9 @@ def full_inodes(trial: Trial) -> str:
 
 
 def read_only(trial: Trial) -> str:
-    """The disk becomes read-only at a random moment; a file that is open for writing prevents that, as it does for a
-    system's own disk, where an error of the device does it: then nothing is tried."""
-    with mounted(trial.base, "size=64m"):
-        child = started(trial.command(), trial.said, lambda: None)
-        time.sleep(trial.rng.uniform(0.05, trial.longest))
-        done = subprocess.run(["mount", "-o", "remount,ro", str(trial.base)], check=False, capture_output=True)
-        status, said = ended(child, trial.said)
-        if done.returncode == 0:
-            remounted(trial.base, "rw")
-        wrong = "" if status in (0, 1, 2) and "Traceback" not in said else f"status {status}: {said[-1500:]}"
-        return wrong or finished(trial)
+    """From a random moment on, all that would change the disk is refused, as after an error of its device. That is
+    imitated: a disk on which files are open for writing cannot be made read-only by a command."""
+    return trial.run(calls=Calls(trial.base, read_only_from=trial.rng.randint(1, trial.calls)))
 
 
 def clock(trial: Trial) -> str:
@@ -171,11 +165,12 @@ def two_at_once(trial: Trial) -> str:
     return f"{statuses}: {ends[0][1][-700:]} {ends[1][1][-700:]}" if bad else ""
 
 
-CASES = {
+CASES: dict[str, Callable[[Trial], str | None]] = {
     case.__name__: case
     for case in (descriptors, memory, file_size, full_disk, full_inodes, read_only, clock, two_at_once)
 }
-MOUNTS = ("full_disk", "full_inodes", "read_only")
+"""Name -> what a trial does; it returns what is wrong, or None if it could not be tried."""
+MOUNTS = ("full_disk", "full_inodes")
 
 
 def finished(trial: Trial) -> str:
@@ -205,11 +200,11 @@ def main() -> int:
         (folder / "own").mkdir()
         kind, *arguments = SCENARIOS[f"train {request.algorithm} all"]
         scenario = kind(folder / "own", *arguments)
-        base, began = folder / "trial", time.monotonic()
-        status, said = played(scenario.commands(base), folder)
+        base = folder / "trial"
+        calls = Calls(base)
+        status, said = played(scenario.commands(base), folder, calls)
         assert status == 0, said
         scenario.reference = scenario.end(base)
-        longest = time.monotonic() - began
         for name in request.names or CASES:
             if os.getuid() and name in MOUNTS:
                 print(f"{name}: only root can mount", flush=True)
@@ -219,12 +214,14 @@ def main() -> int:
                 if time.monotonic() > until:
                     break
                 shutil.rmtree(base, ignore_errors=True)
-                trial = Trial(scenario, folder, rng, longest)
+                trial = Trial(scenario, folder, rng, calls.count)
                 try:
-                    wrong = CASES[name](trial) or ("" if name in MOUNTS else finished(trial))
+                    wrong = CASES[name](trial)
+                    if wrong == "" and name not in MOUNTS:
+                        wrong = finished(trial)
                 except Exception:
                     wrong = traceback.format_exc()
-                tried, wrongs = tried + 1, wrongs + bool(wrong)
+                tried, wrongs = tried + (wrong is not None), wrongs + bool(wrong)
                 if wrong:
                     print(f"{name}: {wrong}", flush=True)
             lost += wrongs
