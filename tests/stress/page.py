@@ -21,11 +21,17 @@ def cells(row: Row, lines: list[dict[str, Any]], names: Sequence[str] = ("tried"
     return f"| {row.promise} | {row.fault} | `{row.command}` | {' | '.join(numbers)} |\n"
 
 
-def of_rows(rows: list[Row], head: str = HEAD, names: Sequence[str] = ("tried", "lost")) -> str:
+def of_rows(rows: list[Row]) -> str:
     lines = entries()
-    total = [sums(row.key, lines)[0] for row in rows]
+    return HEAD + "".join(cells(row, lines) for row in rows)
+
+
+def of_disk() -> str:
+    """Returns the faults of the disk, and their sums."""
+    lines, names = entries(), ("tried", "continued", "lost")
+    total = [sums(row.key, lines)[0] for row in DISK]
     last = f"| all | | | {' | '.join(f'{sum(t[name] for t in total):,}' for name in names)} | |\n"
-    return head + "".join(cells(row, lines, names) for row in rows) + last
+    return DISK_HEAD + "".join(cells(row, lines, names) for row in DISK) + last
 
 
 def of_readers() -> str:
@@ -60,7 +66,7 @@ def of_soak() -> str:
 
 
 TABLES = {
-    "disk": lambda: of_rows(DISK, DISK_HEAD, ("tried", "continued", "lost")),
+    "disk": of_disk,
     "readme": lambda: of_rows(README), "more": lambda: of_rows(MORE),
     "security": lambda: of_rows(SECURITY), "readers": of_readers, "defects": of_defects, "mended": of_mended,
     "soak": of_soak,

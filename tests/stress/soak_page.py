@@ -128,7 +128,7 @@ def summary(blocks: list[Block]) -> tuple[list[str], int]:
             loss = -100 * its.change / max(its.level, 1e-9) if name == "rate" else its.change
             certain = abs(its.change) > its.error
             bad += name in ALLOWED and certain and loss > ALLOWED[name]
-            text = f"{its.change:+.3f} ± {its.error:.3f} {unit}".strip()
+            text = f"{its.change:+.3f} ± {its.error:.3f} {unit}".replace("-0.000", "0.000").strip()
             lines.append(f"| {part} | {name} | {f'{its.level:,.1f} {unit}'.strip()} | {text} |")
     return lines, bad
 
