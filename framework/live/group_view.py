@@ -104,7 +104,8 @@ class GroupView:
 
         def place(entry: tuple[ListedRun, Row]) -> tuple[bool, float, str]:
             run, row = entry
-            best = -(number(row["score"]) or 0.0)
+            score = number(row["score"])
+            best = math.inf if score is None else -score
             return (
                 not row["running"],
                 places.get(_trial_of(run.folder, self.files), len(places)) if tuning else best,

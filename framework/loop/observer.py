@@ -20,6 +20,8 @@ class Observer:
 
     KEY: ClassVar[str]
     """Name of its state in checkpoints. It never changes."""
+    BRANCHES: ClassVar[bool] = False
+    """True if its state goes on in a branch, whose files are new."""
 
     def recorded(self, kind: str, item: Any) -> None:
         """Receives a record of a fragment that was accepted, before the episodes that ended in it."""

@@ -24,8 +24,10 @@ class SavePoints:
     def __init__(self, cfg: GeneralConfig, store: CheckpointStore) -> None:
         self.cfg, self.store = cfg, store
         self.best: float | None = None
-        """Highest mean return of the evaluations so far."""
+        """Highest mean return of the evaluations so far whose models are saved."""
         self.best_update: int | None = None
+        self._better: Score | None = None
+        """Score of the newest model that is the best; it counts once the model is saved."""
         self.evaluated: int | None = None
         """Update of the last evaluation."""
         self.reached = 0
@@ -65,7 +67,7 @@ class SavePoints:
         self.evaluated = update
         best = self.best is None or evaluation.mean >= self.best
         if best:
-            self.best, self.best_update = evaluation.mean, update
+            self._better = Score(evaluation.mean, update)
         return best
 
     def write(
@@ -75,7 +77,14 @@ class SavePoints:
         number = place[0].update
         began = time.monotonic()
         facts = {**facts, **place[0]._asdict(), "save_point": self.point == number}
-        path = self.store.save(number, state(), memory, facts)
+        before = self.score
+        if self._better is not None and self._better.update == number:
+            self.best, self.best_update = self._better
+        try:
+            path = self.store.save(number, state(), memory, facts)
+        except OSError:
+            self.best, self.best_update = before
+            raise
         size = sum(file.stat().st_size for file in path.iterdir())
         LOGGER.debug("checkpoint %s: %d bytes in %.3f s", path.name, size, time.monotonic() - began)
         self._keep_best()

@@ -345,10 +345,9 @@ class Trainer:
         self.counter.place = self.iteration.place
         self.rows.load_state(tree["rows"])
         self.points.load_state(saved, self.place(), branch)
-        if not branch:
-            for observer in self.observers:
-                if observer.KEY in tree["observers"]:
-                    observer.load_state(tree["observers"][observer.KEY])
+        for observer in self.observers:
+            if observer.KEY in tree["observers"] and (observer.BRANCHES or not branch):
+                observer.load_state(tree["observers"][observer.KEY])
         return different
 
 

@@ -322,7 +322,7 @@ class CallbackRecorder(Recorder):
 class CallbackObserver(Observer):
     """Calls the events of the run. run: the joystick.Run that the callbacks get."""
 
-    KEY = "CallbackObserver"
+    KEY, BRANCHES = "CallbackObserver", True
 
     def __init__(self, callbacks: Callbacks, run: Any) -> None:
         self.callbacks, self.run = callbacks, run

@@ -62,8 +62,8 @@ class RunLog(Observer):
             "result": JsonLog(task.result, needed=False),
         }
         self.loggers = Loggers(loggers or {}, task.path, config or {}, console.warn)
-        self._step = 0
-        """Environment step at the end of the last iteration."""
+        self._step: int | None = None
+        """Environment step at the end of the last iteration; None before it, also that of the run of a branch."""
 
     def recorded(self, kind: str, item: Any) -> None:
         if kind in self.writers:
@@ -96,8 +96,9 @@ class RunLog(Observer):
     def result(self, result: Result) -> None:
         self.files["progress"].append(progress_row(result))
         self.files["result"].append({**result, "pid": os.getpid()})
-        if result["seconds"] > 0 and is_point(result["iteration"] - 1, result["iteration"], 1):
-            speed = (result["step"] - self._step) / result["seconds"]
+        before = 0 if result["iteration"] == 1 else self._step
+        if before is not None and result["seconds"] > 0 and is_point(result["iteration"] - 1, result["iteration"], 1):
+            speed = (result["step"] - before) / result["seconds"]
             self.loggers.scalars("interact", {"train_steps_per_second": speed}, result["step"])
         self._step = result["step"]
 

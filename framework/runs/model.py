@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from algos.base import TrainableActor
@@ -16,10 +16,12 @@ from framework.assemble.identity import check_identity, with_seed
 from framework.assemble.kernels import use_kernels
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
+from framework.collect.fragment import Recorder
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
 from framework.errors import ERROR, MISTAKE, CheckpointError, TaskDirError
-from framework.loop.evaluator import MOST_ROWS
+from framework.loop.curriculum import Phases
+from framework.loop.evaluator import MOST_ROWS, Evaluator
 from framework.runs.signals import Watchdog, leave
 
 
@@ -32,6 +34,14 @@ class Model(NamedTuple):
     agent: TrainableActor
     env: VectorEnv
     watch: Watch
+
+    def evaluator(
+        self, config: RunConfig, check: Callable[[], None] = lambda: None, recorders: Iterable[Recorder] = ()
+    ) -> Evaluator:
+        """Makes what plays it as the evaluations of its run do, in their phase of a curriculum."""
+        phases = Phases(config.general.curriculum)
+        phases.load(self.saved.tree.get("phase"))
+        return build.make_evaluator(config, self.env, check, self.watch, phases.evaluation, recorders)
 
 
 def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: Iterable[str] = ()) -> RunConfig:

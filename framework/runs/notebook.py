@@ -18,7 +18,6 @@ from framework.assemble import build
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into
 from framework.log import LOGGER
-from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluator
 from framework.pages import cell, charts, figures
 from framework.pages.html_page import MOST_IMAGE_BYTES, cards, pairs, paragraph, text
@@ -267,8 +266,5 @@ def film_of(task: Path, model: str | int, episodes: int, allow_import: Iterable[
     of a checkpoint."""
     config = settings_of(task, model, allow_import)
     with opened(config) as player:
-        phases = Phases(config.general.curriculum)
-        phases.load(player.saved.tree.get("phase"))
-        evaluator = build.make_evaluator(config, player.env, lambda: None, player.watch, phases.evaluation)
         path = task / "videos" / f"update_{player.saved.facts['update']}"
-        return film(config, evaluator, player.agent, episodes, path, lambda: None)
+        return film(config, player.evaluator(config), player.agent, episodes, path, lambda: None)

@@ -222,6 +222,7 @@ class Run:
     def _iterate(self, steps: int, progress: bool | None) -> None:
         """Trains for an iteration. Interrupted, it saves; the next one says that it goes on."""
         experiment, trainer = self._experiment, self._experiment.trainer
+        before = trainer.iterations()
         if self._left and progress is not False:
             more = counted(steps, "more step")
             self._say(tr("goes on from step {step:,}: {steps}", step=self.count.step, steps=more))
@@ -231,7 +232,8 @@ class Run:
         self._reason = None if self._asked else reason
         trainer.iteration.broken_off = self._asked
         if self._asked:
-            rest = trainer.iteration.counted_from + steps - trainer.counter.work
+            is_whole = trainer.iterations() > before
+            rest = 0 if is_whole else trainer.iteration.counted_from + steps - trainer.counter.work
             unsaved = tr("NOT saved; logs/log.txt has the reason") if trainer.points.unsaved else tr("saved")
             values = {"path": as_written(self.task), "saved": unsaved, "step": self.count.step}
             if rest > 0:

@@ -15,7 +15,7 @@ def cut(text: str, width: int) -> str:
     if cells.cells(text) <= width:
         return text
     text = text[:width]
-    while cells.cells(text) > width - 2 or (text[-1:].isascii() and not text[-1:].isspace() and " " in text):
+    while text and (cells.cells(text) > width - 2 or (text[-1].isascii() and not text[-1].isspace() and " " in text)):
         text = text[:-1]
     return f"{text.rstrip(' ,:|')} …"
 

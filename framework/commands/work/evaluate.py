@@ -8,7 +8,6 @@ from pathlib import Path
 from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from config.tell.language import tr
-from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
@@ -29,8 +28,8 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     config = with_seed(config)
     cfg = config.general
     with opened(config) as model:
-        evaluator = build.make_evaluator(config, model.env, signals.check, model.watch)
-        evaluation = evaluator.play(model.agent, 0 if request.steps else cfg.max_episode, steps=request.steps or 0)
+        episodes = 0 if request.steps else cfg.max_episode
+        evaluation = model.evaluator(config, signals.check).play(model.agent, episodes, steps=request.steps or 0)
     if request.out:
         write_whole(file, lines(evaluation).encode())
     if model.note:

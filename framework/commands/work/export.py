@@ -16,7 +16,6 @@ from config.read.paths import as_written, fixed
 from config.read.tasks import group_of
 from config.tell.language import tr
 from config.tell.names import did_you_mean
-from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.commands.work.evaluate import check_new_file, check_place
 from framework.disk.atomic import write_together
@@ -58,7 +57,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         places = [target.with_stem(f"{target.stem}.{policy.name}") if len(chosen) > 1 else target for policy in chosen]
         _check_new(places, kind)
         modules = {policy.name: _module(policy, model) for policy in chosen}
-        seen = play(model.agent, build.make_evaluator(config, model.env, signals.check, model.watch), OBSERVATIONS)
+        seen = play(model.agent, model.evaluator(config, signals.check), OBSERVATIONS)
         for policy in chosen:
             if not seen[policy.name]:
                 raise JoystickError(

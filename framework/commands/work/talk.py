@@ -10,7 +10,6 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from config.tell.language import tr
 from envs.base import VectorEnv
-from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.collect.fragment import Episode, Recorder
 from framework.commands.work.evaluate import check_new_file, check_place
@@ -40,7 +39,7 @@ def run(config: RunConfig, request: Namespace) -> int:
             )
         _complete(env.talk(_asked, lambda text: print(fitted(text))))
         record = _Record(env.spoken)
-        evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[record])
+        evaluator = model.evaluator(config, recorders=[record])
         status = 0
         try:
             with shown_on(Screen()):  # the terminal is that of the dialogue

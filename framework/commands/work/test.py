@@ -109,9 +109,7 @@ class _Test:
         if cfg.collect_traj:
             trajectories = build.trajectories(self.config, self.env, writer)
             recorders.append(FirstEpisodes(trajectories, episodes, self.env.rows))
-        phases = Phases(cfg.curriculum)
-        phases.load(self.saved.tree.get("phase"))
-        evaluator = build.make_evaluator(self.config, self.env, self.signals.check, self.watch, phases.evaluation)
+        evaluator = self.model.evaluator(self.config, self.signals.check)
         with contextlib.closing(writer):
             explore = self._progress() if cfg.explore else None
             name = f"playing {counted(episodes, 'episode')}"
@@ -143,9 +141,9 @@ class _Test:
         ]
         if not rows or facts["seed"] != self.config.general.seed or self.config.general.explore:
             return None
-        count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]
-        if len(evaluation.episodes) < count:
+        count, mean, returns = int(rows[-1]["episodes"]), rows[-1]["mean"], evaluation.returns
+        if len(returns) < count:
             return None
-        same = Evaluation(evaluation.episodes[:count], evaluation.score).mean
+        same = float(returns[:count].mean())
         numbers = {"count": count, "same": f"{same:.6g}", "mean": f"{mean:.6g}"}
         return (sentences.COMPARED_SAME if same == mean else sentences.COMPARED_OTHER).format(**numbers)

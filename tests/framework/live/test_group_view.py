@@ -202,6 +202,18 @@ def test_the_curves_of_a_tuning_that_seeks_the_lowest_score_are_those_of_low_one
             monkeypatch.setattr(group_view, "MOST_CURVES", 2)
 
 
+def test_a_run_without_a_score_has_no_curve_before_one_whose_score_is_below_zero(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_view, "MOST_CURVES", 2)
+    for seed, best in {1: None, 2: -200.0, 3: -150.0}.items():
+        run(tasks / "Seeds" / f"seed_{seed}", best=best)
+    (tasks / "Seeds" / "group.json").write_text(json.dumps({"seeds": [1, 2, 3]}))
+    (tasks / "Seeds" / "config.yaml").write_text("general_cfg: {}\n")
+    with served(tasks) as server:
+        assert {line["name"] for line in lines(details(server), "pale")} == {"seed_2", "seed_3"}
+
+
 def test_many_videos_do_not_hide_the_report(tmp_path: Path) -> None:
     (tmp_path / "videos").mkdir()
     for name in ("report.html", "config.yaml", *(f"videos/{number}.gif" for number in range(MOST_FILES + 5))):

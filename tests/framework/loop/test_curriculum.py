@@ -222,6 +222,9 @@ def test_a_test_plays_the_phase_of_the_evaluations(tmp_path, capsys):
         into = folder.with_name(folder.name + "test")
         assert main(["--allow-import", "own_parts", "--test", str(folder), "--into", str(into)]) == 0
         assert {row["return"] for row in read_csv(into / "results" / "test.csv")} == {8}
+        capsys.readouterr()
+        assert main(["--allow-import", "own_parts", "evaluate", str(folder)]) == 0
+        assert ": 8 ± 0 over" in capsys.readouterr().out
 
 
 # ----------------------------------------------------------------------------------------------------- metrics

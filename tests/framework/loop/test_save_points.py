@@ -1,5 +1,6 @@
 """Save points, and the checkpoints between them."""
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,3 +54,40 @@ def test_an_interruption_costs_no_save_point(interrupted: int | None, tmp_path: 
             points.begin(update, update, None)
             write(update)
     assert store.numbers() == [200, 300, 400]
+
+
+def test_a_model_that_could_not_be_saved_is_not_the_best(tmp_path: Path) -> None:
+    """Otherwise the score would be that of a model that there is not, and no later one would be as good."""
+
+    class Full(Folders):
+        def save(self, number: int, state: Any, memory: Any, facts: dict[str, Any]) -> Path:
+            if number == 200 and self.numbers() == [100]:
+                raise OSError(28, "No space left on device")
+            return super().save(number, state, memory, facts)
+
+    points = SavePoints(CFG, Full(tmp_path / "models"))  # type: ignore[arg-type]
+    for update, mean in ((100, 1.0), (200, 9.0), (300, 2.0)):
+        evaluation: Any = SimpleNamespace(mean=mean)
+        assert points.begin(update, update, evaluation)
+        with contextlib.suppress(OSError):
+            points.write((Count(update, 0, update), 1), points.state, None, {})  # type: ignore[arg-type]
+        assert points.score == {100: (1.0, 100), 200: (1.0, 100), 300: (2.0, 300)}[update]
+        assert points.evaluated == update
+
+
+def test_the_best_model_counts_once_a_second_try_has_saved_it(tmp_path: Path) -> None:
+    store: Any = Folders(tmp_path / "models")
+    points, real = SavePoints(CFG, store), store.save
+
+    def full(*args: Any) -> Path:
+        raise OSError(28, "No space left on device")
+
+    evaluation: Any = SimpleNamespace(mean=9.0)
+    points.begin(100, 100, evaluation)
+    store.save = full
+    with pytest.raises(OSError, match="No space"):
+        points.write((Count(100, 0, 100), 1), points.state, None, {})  # type: ignore[arg-type]
+    assert points.score == (None, None)
+    store.save = real
+    points.write((Count(100, 0, 100), 1), points.state, None, {})  # type: ignore[arg-type]
+    assert points.score == (9.0, 100)

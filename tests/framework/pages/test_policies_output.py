@@ -1,6 +1,7 @@
 """What a run with several policies writes and shows: figure, report, console, TensorBoard and results."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -41,6 +42,26 @@ def test_the_results_have_the_returns_of_the_policies(task: Path) -> None:
     text = joystick.pretty(results[-1])
     assert re.search(r"^car +return [\d.]+, loss .*, lr ", text, re.MULTILINE)
     assert "metrics " not in text
+
+
+def test_a_test_is_compared_over_the_episodes_that_the_policy_of_the_score_plays_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rivals = {"one": ["agents=*", *PPO], "other": ["agents=*", *PPO]}
+    more = [
+        "general_cfg.score_policy=one",
+        "general_cfg.online_eval=true",
+        "general_cfg.online_eval_episode=8",
+        "general_cfg.seed=2",
+    ]
+    assert main([*words("poles", rivals, 300, *more), "--into", "run"]) == 0
+    assert main(["test", "./run", "--into", "test"]) == 0
+    played = [not math.isnan(row["return_one"]) for row in read_csv(Path("test/results/test.csv"))]
+    assert len(played) == 8
+    assert not all(played[: sum(played)]), "an episode without the policy comes before the last one with it"
+    compared = json.loads(Path("test/run.json").read_text())["compared"]
+    assert re.fullmatch(rf"first {sum(played)} episodes: .* gave [\d.]+, the same", compared)
 
 
 def test_a_line_of_the_console_shows_two_numbers_for_each_policy(task: Path) -> None:

@@ -99,6 +99,20 @@ def test_events_of_the_run_come_in_order_and_the_state_is_in_the_checkpoints():
     assert sum(kind == "episode" and evaluated for kind, evaluated, _ in heard) == 2 * 4
 
 
+def test_the_state_goes_on_in_a_branch():
+    to_the_end(run_of(own_callbacks.Heard))
+    store = CheckpointStore(Path("run/models"))
+    number = store.numbers()[1]
+    before = store.read(number).tree["observers"]["CallbackObserver"]["heard"]
+    branch = joystick.Run.branch("./run", number, into="branch", callbacks=own_callbacks.Heard)
+    with branch:
+        branch.train(100)
+        heard = branch._experiment.callbacks.heard
+    assert before
+    assert heard[: len(before)] == before
+    assert len(heard) > len(before)
+
+
 def test_functions_of_a_dict_are_callbacks_too():
     seen = []
 

@@ -87,6 +87,22 @@ def test_the_throughput_is_a_curve_and_no_column() -> None:
     assert [speed for speed, _ in speeds] == [n / row["seconds"] for n, row in zip(steps, rows, strict=True)]
 
 
+def test_the_throughput_of_a_branch_counts_no_step_of_the_run_before_it() -> None:
+    task = train("run", "general_cfg.iteration_steps=50", loggers="csv,own_loggers:Lines")
+    newest = max(int(path.name) for path in (task / "models").iterdir() if path.name.isdecimal())
+    which = ["load_checkpoint=true", "load_path=run", f"load_model_step={newest}", "max_total_step=500"]
+    assert main([*OWN, *(f"general_cfg.{word}" for word in which), "--into", "tasks/branch"]) == 0
+    branch = Path("tasks", "branch")
+    rows = [json.loads(line) for line in (branch / "results" / "result.json").read_text().splitlines()]
+    speeds = {
+        step: v["train_steps_per_second"] for _, v, step in points(lines(branch)) if "train_steps_per_second" in v
+    }
+    assert speeds
+    assert all(
+        speeds.get(row["step"], 50 / row["seconds"]) == pytest.approx(50 / row["seconds"], rel=0.1) for row in rows
+    )
+
+
 def test_a_resume_gives_a_logger_its_state_back() -> None:
     task = train("run", loggers="csv,own_loggers:Lines")
     later = {"train_online_eval_reward", "train_steps_per_second"}  # what comes after the last checkpoint

@@ -443,6 +443,24 @@ def test_after_an_interrupt_train_makes_as_many_steps_as_it_is_asked_for(steps):
     assert [row["iteration"] for row in read_csv(run.task / "results/progress.csv")] == [1]
 
 
+def test_an_interrupt_in_the_last_round_of_an_iteration_leaves_nothing_to_train():
+    with run_of() as run:
+        trainer = run._experiment.trainer
+        round_of = trainer.round
+
+        def round_and_press() -> None:
+            round_of()
+            if trainer.iteration.complete(trainer.counter.work):
+                signal.raise_signal(signal.SIGINT)
+
+        trainer.round = round_and_press
+        with pytest.raises(KeyboardInterrupt) as end:
+            run.train(100)
+        assert "goes on from there; close() ends the run" in str(end.value), "no rest"
+        trainer.round = round_of
+        assert run.train(100)["iteration"] == 2
+
+
 def test_a_resume_or_restore_in_the_middle_of_an_iteration_makes_as_many_steps_as_it_is_asked_for():
     with run_of() as run:
         interrupted(run, 400, at=70)

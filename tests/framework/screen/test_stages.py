@@ -143,6 +143,7 @@ def test_a_line_that_is_rewritten_ends_with_a_whole_word() -> None:
     assert cut("x" * 50, 20) == "x" * 18 + " …"
     assert cells("评估 3") == 6
     assert cells(cut("评估模型，第三次", 9)) <= 9
+    assert [cut(text, width) for width in (0, 1, 2)] == [" …"] * 3, "a terminal may have one column"
 
 
 def test_a_line_that_stays_is_wrapped_between_words_and_a_command_is_not() -> None:
