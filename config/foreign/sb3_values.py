@@ -245,14 +245,26 @@ def _activation(scope: Scope) -> str:
 
 
 def normalized(value: Any, scope: Scope) -> Meaning:
-    """Translates normalize: true, false, or the arguments of VecNormalize."""
-    if value is False:
-        return Meaning({}, tr("nothing is normalized"))
-    flags = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
+    """Translates normalize: true, false, or the arguments of VecNormalize. What is not normalized there is said to an
+    algorithm that would do it by itself."""
+    arguments = dict.fromkeys(("norm_obs", "norm_reward"), value) if isinstance(value, bool) else keywords(value)
+    flags = {key: arguments.pop(key, True) for key in ("norm_obs", "norm_reward")}
     ours = {"norm_obs": "normalize_obs", "norm_reward": "normalize_reward"}
-    settings = {f"algo_cfg.{ours[key]}": True for key in ours if flags[key] and scope.has(f"algo_cfg.{ours[key]}")}
+    fields = scope.models["algo_cfg"].model_fields
+    settings = {
+        f"algo_cfg.{ours[key]}": bool(flag)
+        for key, flag in flags.items()
+        if ours[key] in fields and (flag or fields[ours[key]].default)
+    }
     lacking = flags["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
-    return Meaning(settings, tr("rewards in a replay buffer keep one scale") if lacking else "")
+    remarks = [tr("rewards in a replay buffer keep one scale")] if lacking else []
+    if lost := [key for key, part in arguments.items() if _VEC_NORMALIZE.get(key, ...) != part]:
+        remarks.append(tr("without {names}, which is not offered", names=", ".join(lost)))
+    return Meaning(settings, "; ".join(remarks) or ("" if any(flags.values()) else tr("nothing is normalized")))
+
+
+_VEC_NORMALIZE = {"clip_obs": 10, "clip_reward": 10, "epsilon": 1e-8}
+"""Other arguments of VecNormalize, with the values that they have here."""
 
 
 def arguments(value: Any, scope: Scope) -> Meaning:

@@ -214,6 +214,14 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     if kind == "extra_forbidden":
         if len(loc) == 1:
             head, dot, inner = str(loc[0]).partition(".")
+            name = head.partition("[")[0]
+            setting = root.get("properties", {}).get(name, {})
+            if name != loc[0] and any(option.get("type") == "array" for option in [setting, *setting.get("anyOf", ())]):
+                return tr(
+                    "unknown setting; {name} is one value, a list is written {example}",
+                    name=name,
+                    example=f"{name}='[...]'",
+                )
             if dot and head in root.get("properties", {}):
                 return tr(
                     "unknown setting; {name} is one value, a mapping is written {example}",

@@ -267,6 +267,14 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
             "general_cfg.curriculum.metric=evaluation",
             "unknown setting; curriculum is one value, a mapping is written curriculum='{metric: ...}'",
         ),
+        (
+            "algo_cfg.value_layers[0].layer_size=64",
+            "unknown setting; value_layers is one value, a list is written value_layers='[...]'",
+        ),
+        (
+            "algo_cfg.value_layers.0.layer_size=64",
+            "unknown setting; value_layers is one value, a list is written value_layers='[...]'",
+        ),
         ("algo_cfg.value_layers=3", "got 3; expected a list, each item a mapping with layer_type"),
         ("algo_cfg.loss={a: 1}", 'got {"a": 1}; expected mse or huber'),
     ],

@@ -138,6 +138,30 @@ def test_values_that_mean_something_else_are_translated(tmp_path, name, words, e
     assert {key: new.get(f"algo_cfg.{key}") for key in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "obs", "reward"),
+    [
+        ("", False, False),
+        ("normalize: false", False, False),
+        ("normalize: true", True, True),
+        ("normalize: dict(norm_obs=False)", False, True),
+        ("normalize: {norm_reward: false}", True, False),
+        ("vec_env_wrapper: [{stable_baselines3.common.vec_env.VecNormalize: {norm_reward: false}}]", True, False),
+        ("vec_env_wrapper: stable_baselines3.common.vec_env.VecMonitor", False, False),
+    ],
+)
+@pytest.mark.parametrize("name", ["ppo", "a2c", "trpo"])
+def test_observations_are_normalized_where_the_entry_says_so_alone(tmp_path, name, words, obs, reward):
+    (tmp_path / "new.yaml").write_text(converted(tmp_path, entry(f"n_timesteps: 1000\n{words}"), name, "CartPole-v1"))
+    config = load(str(tmp_path / "new.yaml"), find_algo=ALGOS, find_env=ENVS)
+    assert (config.algo.normalize_obs, config.algo.normalize_reward) == (obs, reward)
+
+
+def test_limits_of_normalized_values_that_are_not_those_of_here_are_said(tmp_path):
+    text = converted(tmp_path, entry("normalize: dict(norm_reward=False, clip_obs=5.0, clip_reward=10)"))
+    assert "(without clip_obs, which is not offered)" in text
+
+
 def test_her_is_a_setting_of_the_algorithm_that_the_entry_names(tmp_path):
     words = "n_timesteps: 10\nmodel_class: sac\nn_sampled_goal: 4\nmax_episode_length: 100"
     new = settings(converted(tmp_path, entry(words, "parking-v0"), "her", "parking-v0"))
