@@ -22,6 +22,10 @@ from config.tell.names import did_you_mean, nearest
 Json = dict[str, Any]
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
+_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+"""Seconds of a unit of time."""
+_IN_SECONDS = ("max_time", "env_timeout")
+"""Settings that are a time."""
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
@@ -164,6 +168,8 @@ def _as_number(name: str, text: str, node: Json, root: Json) -> str:
     short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)
     if not kinds & {"integer", "number"}:
         return ""
+    if name in _IN_SECONDS and (time := re.fullmatch(rf"(\d+(?:\.\d+)?) ?({'|'.join(_SECONDS)})", text)):
+        return tr("; it is in seconds: write {value}", value=f"{float(time[1]) * _SECONDS[time[2]]:.12g}")
     if short:
         return tr("; write {value}", value=f"{float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}")
     if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
