@@ -22,6 +22,10 @@ from config.tell.names import did_you_mean, nearest
 Json = dict[str, Any]
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
+_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+"""Seconds of a unit of time."""
+_IN_SECONDS = ("max_time", "env_timeout")
+"""Settings that are a time."""
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
@@ -164,6 +168,8 @@ def _as_number(name: str, text: str, node: Json, root: Json) -> str:
     short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)
     if not kinds & {"integer", "number"}:
         return ""
+    if name in _IN_SECONDS and (time := re.fullmatch(rf"(\d+(?:\.\d+)?) ?({'|'.join(_SECONDS)})", text)):
+        return tr("; it is in seconds: write {value}", value=f"{float(time[1]) * _SECONDS[time[2]]:.12g}")
     if short:
         return tr("; write {value}", value=f"{float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}")
     if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
@@ -213,22 +219,7 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     kind, loc, context = details["type"], details["loc"], details.get("ctx", {})
     if kind == "extra_forbidden":
         if len(loc) == 1:
-            head, dot, inner = str(loc[0]).partition(".")
-            name = head.partition("[")[0]
-            setting = root.get("properties", {}).get(name, {})
-            if name != loc[0] and any(option.get("type") == "array" for option in [setting, *setting.get("anyOf", ())]):
-                return tr(
-                    "unknown setting; {name} is one value, a list is written {example}",
-                    name=name,
-                    example=f"{name}='[...]'",
-                )
-            if dot and head in root.get("properties", {}):
-                return tr(
-                    "unknown setting; {name} is one value, a mapping is written {example}",
-                    name=head,
-                    example=f"{head}='{{{inner}: ...}}'",
-                )
-            return tr("unknown setting{hint}", hint=hint(str(loc[0])))
+            return _unknown(str(loc[0]), root, hint)
         node = _at(root, loc[:-1])
         options = [resolve(option, root) for option in node.get("anyOf", [node])]
         keys = [key for option in options for key in option.get("properties", {})]
@@ -259,6 +250,26 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     several = several_algorithms(value) if loc == ("algo_name",) else ""
     end = f"{near}{several}{_values_to_try(value)}"
     return tr("got {value}; expected {kind}{end}", value=shown(value), kind=expected(node, root), end=end)
+
+
+def _unknown(key: str, root: Json, hint: Callable[[str], str]) -> str:
+    """Returns a sentence about a key that a section does not have, which may name a part of a setting."""
+    head, dot, inner = key.partition(".")
+    name = head.partition("[")[0]
+    setting = root.get("properties", {}).get(name, {})
+    if name != key and any(option.get("type") == "array" for option in [setting, *setting.get("anyOf", ())]):
+        return tr(
+            "unknown setting; {name} is one value, a list is written {example}",
+            name=name,
+            example=f"{name}='[...]'",
+        )
+    if dot and head in root.get("properties", {}):
+        return tr(
+            "unknown setting; {name} is one value, a mapping is written {example}",
+            name=head,
+            example=f"{head}='{{{inner}: ...}}'",
+        )
+    return tr("unknown setting{hint}", hint=hint(key))
 
 
 def _values_to_try(value: Any) -> str:

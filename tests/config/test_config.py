@@ -255,6 +255,11 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
         ("general_cfg.max_total_step=2k", "got '2k' (text); expected a whole number at least -1; write 2000"),
         ("general_cfg.max_total_step=1.5M", "got '1.5M' (text); expected a whole number at least -1; write 1500000"),
         ("general_cfg.max_total_step=2kk", "got '2kk' (text); expected a whole number at least -1"),
+        ("general_cfg.max_time=10m", "got '10m' (text); expected a number at least -1; it is in seconds: write 600"),
+        (
+            "general_cfg.max_time=1.5 h",
+            "got '1.5 h' (text); expected a number at least -1; it is in seconds: write 5400",
+        ),
         ("general_cfg.mp_backend='2'", "got '2' (text); expected single or ray"),
         ("algo_cfg.gamma=1.5", "got 1.5; expected a number from 0 to 1"),
         ("algo_cfg.gamma=.nan", "got NaN; expected a number from 0 to 1"),
