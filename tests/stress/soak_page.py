@@ -155,7 +155,8 @@ def picture(blocks: list[Block]) -> str:
             parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{share * top:,.0f}</text>')
         for share in (0.0, 0.5, 1.0):
             x = LEFT + share * (WIDTH - 10 - LEFT)
-            parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 12}" text-anchor="middle">{share * hours:.1f} h</text>')
+            anchor = "end" if share == 1.0 else "middle"
+            parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 12}" text-anchor="{anchor}">{share * hours:.1f} h</text>')
         for part, color in COLORS.items():
             of_part = [block for block in blocks if block.part == part]
             points = []
