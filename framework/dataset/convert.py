@@ -16,7 +16,7 @@ from framework.dataset import archives, hdf5_files, lines, minari_sets, parquet_
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
-from framework.disk.atomic import discard, finish, finish_folder, unfinished
+from framework.disk.atomic import discard, finish, finish_folder, naming, unfinished
 from framework.errors import DataError
 from framework.screen.stages import part, stage
 
@@ -54,9 +54,12 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
     if not minari and not path.parent.is_dir():
         raise DataError("the folder {path} does not exist", path=path.parent)
     content = open_data(data)
-    with stage(
-        tr("writing {file}", file=path.name),
-        lambda: part(content.passed, content.summary.transitions, tr("transitions")),
+    with (
+        stage(
+            tr("writing {file}", file=path.name),
+            lambda: part(content.passed, content.summary.transitions, tr("transitions")),
+        ),
+        naming(path),
     ):
         if minari:
             identity = target.removeprefix(sources.MINARI) if own_place else f"joystick/{path.name}-v0"

@@ -66,8 +66,9 @@ ALLOWED = (("load", "env_packages.py"), ("survives", "processes.py"), ("_of_mujo
 """Functions and their files, in which an event is no fault."""
 EARLY = (
     "hypothesis", "framework.archive.groups", "framework.archive.task_list", "framework.data.buffer",
-    "framework.dataset", "framework.disk.checkpoints", "framework.live.server", "framework.sharing.bundle",
-    "framework.storage.copy_record", "glfw", "mujoco", "tests.tools.fuzz", "tests.tools.mutations",
+    "framework.dataset", "framework.disk.checkpoints", "framework.live.group_view", "framework.live.server",
+    "framework.pages.html_report", "framework.sharing.bundle", "framework.storage.copy_record", "glfw", "mujoco",
+    "tests.tools.fuzz", "tests.tools.mutations",
 )  # fmt: skip
 """Modules that are imported once, before processes are forked."""
 CHANGES = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.chmod", "os.truncate"}
@@ -132,8 +133,10 @@ class Trials:
     """Reads inputs in this process, and counts what goes wrong."""
 
     def __init__(self, name: str, folder: Path, note: mmap.mmap | None = None) -> None:
+        from tests.tools.mutations import LONGEST
         from tests.tools.readers import READERS, refusals
 
+        self.longest = LONGEST
         self.reader, self.folder, self.note, self.refusals = READERS[name], folder, note, refusals()
         self.tried, self.until = 0, float("inf")
         self.faults: dict[str, tuple[str, bytes]] = {}
@@ -148,9 +151,10 @@ class Trials:
         return [self.reader.dress(tree) for tree in self.reader.trees()]
 
     def read(self, data: bytes) -> None:
-        """Reads an input. Raises Enough if the time is over."""
+        """Reads an input, up to the longest length. Raises Enough if the time is over."""
         if time.process_time() > self.until:
             raise Enough
+        data = data[: self.longest]
         self.tried += 1
         if self.note is not None:
             facts = int(time.monotonic() * 1000), len(data), self.tried
@@ -259,7 +263,7 @@ def guided(name: str, seed: str, count: int, out: Path, note: mmap.mmap) -> None
             os._exit(0)
 
     number = random.Random(seed).randrange(1, 2**31)
-    words = [f"-seed={number}", f"-runs={10 * count}", "-max_len=16384", "-timeout=1000", "-rss_limit_mb=0"]
+    words = [f"-seed={number}", f"-runs={10 * count}", f"-max_len={trials.longest}", "-timeout=1000", "-rss_limit_mb=0"]
     atheris.Setup([sys.argv[0], *words, str(corpus)], one, enable_python_coverage=True)
     atheris.Fuzz()
 

@@ -503,6 +503,8 @@ class Experiment:
                 status, said = played(commands, self.folder, Calls(self.base, fail_at=state.at))
                 if status not in (0, 1, 2) or "Traceback" in said:
                     return f"status {status}: {said}"
+                if status == 2 and not self._is_named(said):
+                    return f"the error names no file, and no command that goes on: {said}"
             else:
                 shutil.rmtree(self.base, ignore_errors=True)
                 written(state.tree, self.base)
@@ -518,6 +520,11 @@ class Experiment:
         names = {**self.reference, **end}.keys() - (self.scenario.said(said) if state.kind == "error" else set())
         differing = sorted(name for name in names if end.get(name) != self.reference.get(name))
         return f"{', '.join(differing)} differs; said: {said}" if differing else ""
+
+    def _is_named(self, said: str) -> bool:
+        """True if an error says how to go on, or names a path or a file of the folder under test."""
+        files = (path.name for path in self.base.rglob("*") if path.is_file())
+        return any(name in said for name in ("to resume:", str(self.base), *files))
 
     def failures(self, kind: str, every: int = 1, first: int = 1) -> Iterator[str]:
         """Tries every state that a kind of fault leaves, or a share of them."""
@@ -644,6 +651,8 @@ def end_of(run: Path) -> End:
     files = {name: (run / "results" / name) for name in names}
     traces = sorted((run / "results" / "traces").glob("*.json"))
     points = {group: list(_points(run / "tb_logs" / group)) for group in ("interact", "model")}
+    report = run / "report.html"
+    assert not report.exists() or report.read_text(encoding="utf-8").rstrip().endswith("</html>")
     return {
         **{name: path.read_bytes() if path.exists() else None for name, path in files.items()},
         "counts": counted,

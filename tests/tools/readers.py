@@ -330,6 +330,7 @@ def _run(name: str) -> Callable[[bytes, Path], None]:
         _ = recorded.facts, recorded.notes, recorded.state, recorded.score, recorded.names, recorded.warnings
         _ = recorded.episodes, recorded.evaluations, recorded.progress, recorded.iterations, recorded.system
         _ = recorded.best, recorded.newest_episode(), recorded.newest_iterations(), recorded.tested_run
+        _ = recorded.tested, recorded.best_score("max"), recorded.score_at(50, "return_mean", "max")
         begun(run), order_of(run)
         listed(root=folder / "runs")
         Overview(folder / "runs").rows()
@@ -353,6 +354,54 @@ def _report(data: bytes, folder: Path) -> None:
     with contextlib.suppress(ValueError, KeyError, TypeError):  # what reports catch: framework/pages/html_report.py
         result(TaskDir(folder / "run"), 1, 0, 1.0)
         run.curve("step")
+
+
+def _page(name: str) -> Callable[[bytes, Path], None]:
+    """Returns what reads a table of a run, and makes the report of a run or of a test of it."""
+
+    def read(data: bytes, folder: Path) -> None:
+        from framework.archive.run import RecordedRun
+        from framework.pages import html_report
+
+        _run(name)(data, folder)
+        run = folder / "runs" / "a"
+        if name == "results/test.csv":
+            text = "general_cfg: {algo_name: DQN, env_name: gym, mode: test}\nenv_cfg: {id: CartPole-v1}\n"
+            (run / "config.yaml").write_text(text)
+        html_report.content(RecordedRun(run))
+
+    return read
+
+
+def _group(unit: str) -> Callable[[bytes, Path], None]:
+    """Returns what reads the table of a group of runs, or of a tuning (unit: trial), as lists and pages do."""
+
+    def read(data: bytes, folder: Path) -> None:
+        from framework.archive.find import find
+        from framework.archive.groups import results_of
+        from framework.archive.task_list import as_json as listed
+        from framework.archive.trials import rows_of
+        from framework.live.group_view import MOST_TRIALS
+        from framework.live.overview import Overview
+
+        group = folder / "runs" / "group"
+        for run in ("a", "b"):
+            (group / run / "results").mkdir(parents=True, exist_ok=True)
+            text = "general_cfg: {algo_name: DQN, env_name: gym}\nenv_cfg: {id: CartPole-v1}\n"
+            (group / run / "config.yaml").write_text(text)
+            (group / run / "run.json").write_bytes(as_json(_FACTS))
+            (group / run / "results" / "eval.csv").write_bytes(as_csv(_EVALUATION_ROWS))
+        (group / ("tune.json" if unit == "trial" else "group.json")).write_bytes(b"{}")
+        (group / f"{unit}s.csv").write_bytes(data)
+        if unit == "trial":
+            rows_of(group, MOST_TRIALS)
+        else:
+            results_of(group, unit)
+            find([str(group)], folder / "runs")
+        listed(root=folder / "runs")
+        Overview(folder / "runs").rows()
+
+    return read
 
 
 def _index(data: bytes, folder: Path) -> None:
@@ -552,6 +601,25 @@ _EVALUATION_ROWS = [
     ["update", "step", "mean", "std", "min", "max", "episodes", "best"],
     *([number, number * 10, number / 3, 0.5, 0, 1, 10, number % 2] for number in range(1, 4)),
 ]
+_PROGRESS_ROWS = [
+    ["iteration", "step", "update", "return_mean", "loss"],
+    *([number, number * 10, number, number / 3, "" if number == 1 else 0.5] for number in range(1, 4)),
+]
+_TEST_ROWS = [
+    ["episode", "return", "length", "terminated", "seed", "return_a"],
+    *([number, number / 3, 10, 1, number + 7, 1.0] for number in range(1, 4)),
+]
+_RESULT_ROWS = [
+    ["mean", "std", "min", "max", "episodes", "best", "step", "seconds", "status", "folder"],
+    [1.5, 0.5, 1, 2, 10, 2.0, 100, 3.5, 0, "b"],
+    [1.0, 0.5, 0, 2, 10, 2.0, 100, 3.5, 0, "a"],
+    ["", "", "", "", "", "", 50, "", "", "c"],
+]
+_TRIAL_ROWS = [
+    ["name", "algo_cfg.lr", "state", "score", "best", "step", "last_return", "seconds", "status", "folder"],
+    ["000", 0.1, "finished", 1.5, 2.0, 100, 1.0, 3.5, 0, "trials/000"],
+    ["001", 0.3, "waiting", "", "", "", "", "", "", "trials/001"],
+]
 _FRAME = [5, {"obs": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}, "00" * 24]
 _HOTEL = [{"name": "a", "area": "north", "internet": "yes", "parking": "no", "stars": "4", "type": "hotel",
            "price range": "cheap", "phone": "1", "address": "x", "postcode": "y"}]  # fmt: skip
@@ -574,6 +642,11 @@ def _presets() -> list[Tree]:
     return [text.splitlines(keepends=True) for text in Texts(0).presets[::9]]
 
 
+def _results(unit: str, name: int | str) -> Tree:
+    head, *rows = _RESULT_ROWS
+    return [[unit, *head], *([name, *row] for row in rows)]
+
+
 READERS: dict[str, Reader] = {
     "YAML and presets": Reader(_presets, as_text, _yaml),
     "run.json": Reader(lambda: [_FACTS], as_json, _run("run.json")),
@@ -586,6 +659,11 @@ READERS: dict[str, Reader] = {
     "eval.csv": Reader(lambda: [_EVALUATION_ROWS], as_csv, _report),
     "result.json": Reader(lambda: [[{"iteration": 1, "step": 10, "return_mean": 1.0}]], as_lines,
                           _run("results/result.json")),
+    "progress.csv": Reader(lambda: [_PROGRESS_ROWS], as_csv, _page("results/progress.csv")),
+    "test.csv": Reader(lambda: [_TEST_ROWS], as_csv, _page("results/test.csv")),
+    "seeds.csv": Reader(lambda: [_results("seed", 1)], as_csv, _group("seed")),
+    "runs.csv": Reader(lambda: [_results("run", "x")], as_csv, _group("run")),
+    "trials.csv": Reader(lambda: [_TRIAL_ROWS], as_csv, _group("trial")),
     "log.txt": Reader(lambda: [["2026-01-01 10:00:00 ", "WARNING ", "text", "\n"]], as_text, _run("logs/log.txt")),
     "trajectories (pickle)": Reader(_pickles, as_pickle, data_file(".pkl")),
     "traces": Reader(lambda: [_trace_lines()], as_trace, _traces),

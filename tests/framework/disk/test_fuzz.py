@@ -1,4 +1,4 @@
-"""A minute of tests/stress/fuzz.py, and the inputs that have once shown a fault."""
+"""Some inputs of tests/stress/fuzz.py for each reader, and the inputs that have once shown a fault."""
 
 import contextlib
 import ctypes
