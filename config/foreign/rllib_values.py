@@ -188,7 +188,9 @@ def network(*names: str) -> Translation:
 
 
 def env(value: Any, scope: Scope) -> Meaning:
-    """Names what became of an id; config/foreign/rllib.py puts it before all other words."""
+    """Names what became of an id; config/foreign/rllib.py puts it before all other words, in the source that has it: a
+    stronger one may have another."""
+    scope = Scope(scope.models, [source for source in scope.sources if source.foreign.get("env", ("",))[0] == value])
     now = scope.value("env_cfg.id")
     if value == now:
         return Meaning({"env_cfg.id": now})

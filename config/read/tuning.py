@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
 from config.foreign.dialects import DIALECTS, experiments
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.domain_kinds import SECTION
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
@@ -22,7 +22,7 @@ from config.read.run_config import RunConfig
 from config.read.search_space import Domain
 from config.read.stores import is_url
 from config.read.task_files import TUNING
-from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
+from config.read.yaml_reader import Document, DocumentError, Place, dumped, inline, read
 from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.language import tr
@@ -110,14 +110,14 @@ class Tuning:
     def config(self, settings: Sequence[Any]) -> RunConfig:
         """Returns the configuration of a trial, or raises ConfigError. settings: one for each domain."""
         filled = replace(self.document, value=search_space.filled(self.document.value, self.domains, settings))
-        several = experiments(filled)
+        several, words = _experiments(filled)
         if len(several) > 1:
             raise ConfigError(
                 "{name} has {count} experiments; copy the one to tune into a file of its own",
                 name=self.name,
                 count=len(several),
             )
-        run = load(self.name, file=next(iter(several.values()), filled), **self.options)
+        run = load(self.name, words, file=next(iter(several.values()), filled), **self.options)
         if run.objects:
             raise ConfigError(
                 *[
@@ -255,6 +255,17 @@ def _of_a_trial(tuning: Tuning, wrong: Sequence[search_space.Fault]) -> list[str
         prefixes = [f": {fault.domain.path}: " for fault in wrong]
         return [problem for problem in error.problems if not any(path in problem for path in prefixes)]
     return []
+
+
+def _experiments(document: Document) -> tuple[dict[str, sources.Source], list[str]]:
+    """Returns the experiments of another library in a document, and its sections as words: those that the command line
+    has added to them."""
+    added = (*SECTIONS, policies.SECTION)
+    ours = {key: part for key, part in document.value.items() if key in added and isinstance(part, dict)}
+    theirs = {key: part for key, part in document.value.items() if key not in ours}
+    several = experiments(replace(document, value=theirs))
+    words = [f"{section}.{key}={inline(value)}" for section in ours for key, value in ours[section].items()]
+    return several, words if several else []
 
 
 def _add_flags(document: Document, flags: Mapping[str, Any], dashes: str) -> None:

@@ -451,6 +451,12 @@ def test_a_file_with_one_experiment_is_an_ordinary_run(tmp_path: Path, capsys: p
     assert main(["-f", str(path), "--jobs", "2", "--print-config"]) == 2
 
 
+def test_the_environment_of_a_command_takes_the_place_of_that_of_an_experiment(tmp_path: Path) -> None:
+    path = file(tmp_path, "one: {run: PPO, env: CartPole-v1, stop: {timesteps_total: 50}}")
+    [config] = load_all(path, env="Acrobot-v1", **FIND).values()
+    assert config.env.id == "Acrobot-v1"
+
+
 def test_all_faults_of_all_experiments_are_reported_at_once(tmp_path: Path) -> None:
     text = """\
 a:

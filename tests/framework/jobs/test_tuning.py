@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import joystick
-from config.read import presets
+from config.read import presets, tuning
 from config.read.yaml_reader import read
 from config.tell import language
 from framework.assemble import resources
+from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
 from tests.tools.charts import lines
@@ -207,6 +208,18 @@ def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFix
     written(f"one: {text}two: {text}")
     assert run("tune", "--yaml", "tune.yaml") == 2
     assert "tune.yaml has 2 experiments; copy the one to tune into a file of its own" in capsys.readouterr().err
+
+
+def test_words_change_an_experiment_of_rllib_and_the_file_that_repeats_its_tuning() -> None:
+    experiment = "{run: PPO, env: CartPole-v0, stop: {timesteps_total: 50}, config: {lr: {grid_search: [1, 0.1]}}}\n"
+    written(f"one: {experiment}")
+    words, options = ["general_cfg.seed=3", "algo_cfg.gamma=0.5"], {"find_algo": ALGOS, "find_env": ENVS}
+    asked = tuning.from_file("tune.yaml", words, {"env": "Acrobot-v1"}, **options)
+    Path("again.yaml").write_text(asked.to_yaml(Path("again.yaml")))
+    for trials in (asked, tuning.from_file("again.yaml", [], {}, **options)):
+        run_config = trials.config([0.1])
+        assert (run_config.general.seed, run_config.general.max_total_step) == (3, 50)
+        assert (run_config.algo.gamma, run_config.algo.lr, run_config.env.id) == (0.5, 0.1, "Acrobot-v1")
 
 
 def test_without_the_word_tune_values_to_try_are_the_wrong_type(capsys: pytest.CaptureFixture[str]) -> None:
