@@ -79,7 +79,7 @@ def test_each_night_everything_that_is_promised_is_tried() -> None:
     text = (ROOT / ".github" / "workflows" / "stress.yml").read_text(encoding="utf-8")
     assert "schedule" in text
     commands = [step["run"] for step in yaml.safe_load(text)["jobs"]["stress"]["steps"] if "run" in step]
-    assert "python -m tests.stress all --hours 1" in commands
+    assert "python -m tests.stress all --hours 1 --seed ${{ github.run_number }}" in commands
     for command in commands:
         if command.startswith("python -m tests.stress "):
             name = command.split()[3]
