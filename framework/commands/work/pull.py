@@ -13,7 +13,7 @@ from config.read.task_files import GROUP
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.groups import members
-from framework.disk.atomic import discard, ensure_folder, finish_folder
+from framework.disk.atomic import discard, ensure_folder, finish_folder, naming
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import ROOT
 from framework.errors import JoystickError, TaskDirError
@@ -41,7 +41,8 @@ def run(request: Namespace) -> int:
     discard(new)  # of a download that was killed
     try:
         for path in each(tr("downloading {address}", address=source), paths, tr("files")):
-            service.download(source, path, new, request.revision)
+            with naming(new / path):
+                service.download(source, path, new, request.revision)
         _keep_only(new, paths)
         if fault := fault_below(new):
             raise JoystickError(fault)
