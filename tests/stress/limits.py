@@ -182,7 +182,7 @@ def finished(trial: Trial) -> str:
     said += "".join(path.read_text(errors="replace") for path in trial.base.rglob("log.txt"))
     allowed = trial.scenario.said(said)
     if "could not be saved" in said:  # a checkpoint that is missing is not compared
-        allowed |= {"eval.csv", "best", "evaluations", "counts", "arrays"}
+        allowed |= {"eval.csv", "best", "evaluations", "counts", "score", "arrays"}
     return ", ".join(sorted(name for name in expected if name not in allowed and end.get(name) != expected[name]))
 
 

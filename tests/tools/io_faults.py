@@ -125,6 +125,8 @@ class Train(Scenario):
         parts = {"curves", "evaluations"} if "logger tensorboard stopped" in text else set()
         if "could not be saved" in text and not self.evaluates:  # a checkpoint that is missing is not compared
             parts |= {"eval.csv", "best", "evaluations"}
+        if "could not be saved" in text:  # a model that is not saved is not the best so far
+            parts.add("score")
         best = (self.reference.get("best") or {}).get("update")
         if str(best) in re.findall(r"checkpoint (\d+) could not be saved", text):
             parts.add("best")
@@ -645,7 +647,7 @@ def end_of(run: Path) -> End:
 
     newest = manifest(str(CheckpointStore(run / "models").numbers()[-1]))
     tree = newest["tree"]["$dict"]
-    counted = {name: tree[name] for name in ("count", "evaluated", "best", "best_update", "reached", "saved", "point")}
+    counted = {name: tree[name] for name in ("count", "evaluated", "reached", "saved", "point")}
     iteration = {name: value for name, value in tree["iteration"]["$dict"].items() if name != "began"}
     names = ("train.csv", "eval.csv", "progress.csv", "trajs.pkl")
     files = {name: (run / "results" / name) for name in names}
@@ -656,6 +658,7 @@ def end_of(run: Path) -> End:
     return {
         **{name: path.read_bytes() if path.exists() else None for name, path in files.items()},
         "counts": counted,
+        "score": (tree["best"], tree["best_update"]),
         "iteration": iteration,
         "arrays": newest["state_sha256"],
         "best": manifest("best")["facts"] if (run / "models" / "best").exists() else None,
