@@ -286,8 +286,8 @@ class RecordedRun:
         step = pause.get("step")
         # an iteration may have no number; the newest one that is not finite is no score
         known = [row for row in read_values(self.task.progress, "step", score) if row[1] is not None]
-        numbers = known or [(row["step"], row[score]) for row in self.iterations if score in row]
-        values = [value for at, value in numbers if step is None or at <= step]
+        numbers = known or [(number(row.get("step")), row[score]) for row in self.iterations if score in row]
+        values = [value for at, value in numbers if step is None or (at is not None and at <= step)]
         return number(values[-1]) if values else None
 
     def best_score(self, mode: str) -> float | None:
