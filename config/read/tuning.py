@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from config.config import address
+from config.config import GeneralConfig, address
 from config.foreign.dialects import DIALECTS, experiments
 from config.model import SECTIONS, policies
 from config.model.domain_kinds import SECTION
@@ -288,10 +288,13 @@ def _add_words(document: Document, words: Iterable[str], problems: list[str]) ->
     problems += source.problems
     problems += hints.outside([source], {}, lambda key: "")
     for section, values in source.sections.items():
-        policy = policies.name_of(section)
+        model, policy = GeneralConfig if section == "general_cfg" else Strict, policies.name_of(section)
         above = [policies.SECTION, policy] if policy is not None else [section]
         for key, value in values.items():
-            _put(document, [*above, key], value, source.places[section].parts[key])
+            name, part = model.field_name(key), document.value.get(section)
+            same = [other for other in part if model.field_name(other) == name] if isinstance(part, dict) else []
+            # a word of JoyRL does not make the file one of JoyRL, nor its setting another one than that of the file
+            _put(document, [*above, same[0] if same else name], value, source.places[section].parts[key])
 
 
 def _put(document: Document, keys: Sequence[str], value: Any, place: Place) -> None:

@@ -210,6 +210,19 @@ def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFix
     assert "tune.yaml has 2 experiments; copy the one to tune into a file of its own" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("there", ["", "max_step: 100", "max_steps: 100"])
+@pytest.mark.parametrize("word", ["max_step", "max_steps"])
+def test_a_word_takes_the_place_of_another_spelling_in_the_file_and_leaves_its_defaults(there: str, word: str) -> None:
+    written(f"""\
+general_cfg: {{algo_name: QLearning, max_total_step: 60, {there}}}
+env_cfg: {{id: FrozenLake-v1}}
+algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}
+""")
+    found = tuning.from_file("tune.yaml", [f"general_cfg.{word}=50"], {}, find_algo=ALGOS, find_env=ENVS).config([0.1])
+    assert found.general.max_step == 50
+    assert found.algo.gamma == (0.95 if there == "max_steps: 100" else 0.99)  # JoyRL's in a file of JoyRL
+
+
 def test_words_change_an_experiment_of_rllib_and_the_file_that_repeats_its_tuning() -> None:
     experiment = "{run: PPO, env: CartPole-v0, stop: {timesteps_total: 50}, config: {lr: {grid_search: [1, 0.1]}}}\n"
     written(f"one: {experiment}")
