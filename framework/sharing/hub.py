@@ -1,5 +1,6 @@
 """Contract of a hub: list a repository, upload files, download files. Each failure is one sentence."""
 
+import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,9 @@ HOMES = {
 }
 """Beginning of an address -> class of the hub."""
 _TOKEN = re.compile(r"\b(hf_|ms-|api_org_)[\w-]{6,}|(?i:bearer\s+)[\w.-]+")
+_OF_THE_DISK = (
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EMFILE, errno.ENAMETOOLONG,
+)  # fmt: skip
 MOST_LETTERS = 300
 """Letters of what a server says that are shown."""
 
@@ -72,6 +76,11 @@ def said(error: BaseException) -> str:
         if len(value := os.environ.get(variable, "")) > 5:
             text = text.replace(value, "***")
     return _TOKEN.sub("***", text)[:MOST_LETTERS].rstrip(".")
+
+
+def is_of_the_disk(error: BaseException) -> bool:
+    """Returns True for an error of this machine's disk, which is not an answer of the hub."""
+    return isinstance(error, OSError) and error.errno in _OF_THE_DISK
 
 
 def no_token(address: Address, login: str) -> JoystickError:

@@ -64,6 +64,8 @@ class HuggingFace:
         except JoystickError:
             raise
         except Exception as error:  # of the client, or of its package for HTTP, which changes with its versions
+            if hub.is_of_the_disk(error):
+                raise
             raise self._sentence(error, address, revision, writes) from error
 
     def _sentence(self, error: Exception, address: Address, revision: str | None, writes: bool) -> JoystickError:

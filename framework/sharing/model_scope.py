@@ -85,4 +85,6 @@ class ModelScope:
         except errors.NetworkError as error:
             raise hub.no_answer(address, self._endpoint()) from error
         except (errors.HubError, OSError, ValueError) as error:
+            if hub.is_of_the_disk(error):
+                raise
             raise hub.refused(address, error) from error

@@ -127,17 +127,18 @@ def test_a_part_of_another_size_than_its_space_is_refused(kind):
         observation_space = gymnasium.spaces.Dict({"past": gymnasium.spaces.Box(-1, 9, (3,))})
 
         def reset(self, *, seed=None, options=None):
+            self.shrinks = seed == 1  # of two processes that fail at once, either may be the first
             return {"past": np.zeros(3, np.float32)}, super().reset(seed=seed)[1]
 
         def step(self, action):
             obs, *rest = super().step(action)
-            return {"past": np.full(1 if self.time == 3 else 3, obs)}, *rest
+            return {"past": np.full(1 if self.shrinks and self.time == 3 else 3, obs)}, *rest
 
     env = assembled(Shrinking, "mine", 2, kind)
     env.reset(everyone(env), np.arange(2))
     for _ in range(2):
         env.step(np.zeros(2, int))
-    with pytest.raises(EnvError, match=r"mine failed in step 3 of row [01]: ValueError: .* shape \(3,\)"):
+    with pytest.raises(EnvError, match=r"mine failed in step 3 of row 1: ValueError: .* shape \(3,\)"):
         env.step(np.zeros(2, int))
 
 

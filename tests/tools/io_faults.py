@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,7 +71,7 @@ End = dict[str, Any]
 """What a command leaves that must not depend on faults, by name."""
 
 
-class Scenario:
+class Scenario(ABC):
     """A command, what continues it after a fault, and what it leaves."""
 
     reference: End
@@ -83,12 +84,13 @@ class Scenario:
     def begin(self, base: Path) -> None:
         """Makes what the command finds in the folder under test."""
 
+    @abstractmethod
     def commands(self, base: Path) -> list[Words]:
         """The commands that bring it to its end, from what there is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self, base: Path) -> End:
-        raise NotImplementedError
+        """What it has left."""
 
     def said(self, text: str) -> set[str]:
         """The parts of the end that may differ, since the command has said so: an error cost them. text: warnings."""
@@ -311,8 +313,9 @@ class OfRun(Scenario):
         shutil.rmtree(out, ignore_errors=True)
         return [self.command(out)]
 
+    @abstractmethod
     def command(self, out: Path) -> Words:
-        raise NotImplementedError
+        """The command, with the place that it writes to."""
 
     def end(self, base: Path) -> End:
         out = base / self.name
@@ -320,8 +323,8 @@ class OfRun(Scenario):
         return {**written, "run": _files(self.run) == self.content}
 
     def results(self, out: Path) -> End:
-        """What a folder must have."""
-        raise NotImplementedError
+        """What is compared of a folder; nothing of one that was not written."""
+        return {}
 
 
 class Evaluate(OfRun):
@@ -391,7 +394,10 @@ class Sync(OfRun):
         shutil.copytree(self.run, base / "run")
 
     def commands(self, base: Path) -> list[Words]:
-        return [["sync", str(base / "run"), f"file://{base / self.name}", "--take-over"]]
+        return [self.command(base / self.name)]
+
+    def command(self, out: Path) -> Words:
+        return ["sync", str(out.with_name("run")), f"file://{out}", "--take-over"]
 
     def end(self, base: Path) -> End:
         """The files of the copy by their names in the run, as its index has them, and the run."""
@@ -418,7 +424,10 @@ class Pull(OfRun):
 
     def commands(self, base: Path) -> list[Words]:
         out = base / self.name
-        return [] if out.exists() else [["pull", "hf://me/run", "--into", str(out)]]
+        return [] if out.exists() else [self.command(out)]
+
+    def command(self, out: Path) -> Words:
+        return ["pull", "hf://me/run", "--into", str(out)]
 
     def results(self, out: Path) -> End:
         return {"pulled": _files(out), "names": sorted(os.listdir(out.parent))}

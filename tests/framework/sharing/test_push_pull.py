@@ -1,9 +1,11 @@
 """push and pull against a small server that speaks the calls of the Hugging Face hub, and what a stranger's repository
 may not do. ModelScope is tested with a client in memory."""
 
+import errno
 import hashlib
 import importlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -293,6 +295,20 @@ def test_nothing_but_files_of_runs_is_downloaded() -> None:
         assert bundle.is_known(path), path
 
 
+def test_a_full_disk_is_no_answer_of_the_hub(
+    server: server_tool.Server, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(capsys, "push", "run", "--to", "hf://me/lake")
+
+    def download(*given: Any, **options: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(importlib.import_module("huggingface_hub").HfApi, "hf_hub_download", download)
+    text = said(capsys, "pull", "hf://me/lake", status=2)
+    assert re.search(r"error: .*/tasks/\.lake\.tmp/.*: No space left on device", text)
+    assert not [path for path in (here / "tasks").iterdir() if "lake" in path.name]
+
+
 def test_an_error_shows_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELSCOPE_API_TOKEN", "secret-of-mine")
     text = hub.said(RuntimeError("Bearer abc.def failed\nfor hf_aBcDeFgHiJ and secret-of-mine"))
@@ -327,6 +343,10 @@ def test_model_scope_there_and_back(model_scope: dict[str, bytes], capsys: pytes
     }.items():
         api.fails = getattr(errors, name)("full")
         assert sentence in said(capsys, "push", "run", "--to", "ms://me/lake", "--overwrite", status=2)
+    api.fails = OSError(errno.ENOSPC, "No space left on device")
+    text = said(capsys, "push", "run", "--to", "ms://me/lake", "--overwrite", status=2)
+    assert "No space left on device" in text
+    assert "refuses" not in text
 
 
 @pytest.mark.parametrize(("scheme", "module"), [("hf", "huggingface_hub"), ("ms", "modelscope_hub")])
