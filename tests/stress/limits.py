@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.stress.counts import record
-from tests.tools.disk import Calls
 from tests.tools.io_faults import ALGORITHMS, SCENARIOS, Scenario, _in_child, others, played
 from tests.tools.process import become
 
@@ -32,8 +31,8 @@ PATIENCE = 120.0
 """Seconds after which a run that should have ended stands still."""
 
 
-def started(words: list[str], said: Path, prepare: Prepare, calls: Calls | None = None) -> int:
-    """Starts a command in a forked process, and returns its number. calls: those that are refused."""
+def started(words: list[str], said: Path, prepare: Prepare) -> int:
+    """Starts a command in a forked process, and returns its number."""
     sys.stdout.flush()
     child = os.fork()
     if not child:
@@ -41,7 +40,7 @@ def started(words: list[str], said: Path, prepare: Prepare, calls: Calls | None 
 
         def work() -> int:
             prepare()
-            return _in_child(words, calls)
+            return _in_child(words, None)
 
         become(work, out, out, failed=99)
     return child
@@ -58,10 +57,10 @@ def ended(child: int, said: Path) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def mounted(folder: Path, options: str) -> Iterator[None]:
-    """Mounts a file system in memory."""
+def mounted(folder: Path, options: str, kind: str = "tmpfs", source: str = "none") -> Iterator[None]:
+    """Mounts a file system, in memory unless a source is given."""
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], check=True)
+    subprocess.run(["mount", "-t", kind, "-o", options, source, str(folder)], check=True)
     try:
         yield
     finally:
@@ -72,22 +71,26 @@ def remounted(folder: Path, options: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{options}", str(folder)], check=True)
 
 
+def fault_of(status: int, said: str) -> str:
+    """Returns what is wrong with the end of a command."""
+    return "" if status in (0, 1, 2) and "Traceback" not in said else f"status {status}: {said[-1500:]}"
+
+
 class Trial:
     """A scenario, the folder of a trial, and its random moments."""
 
-    def __init__(self, scenario: Scenario, folder: Path, rng: random.Random, calls: int) -> None:
-        """calls: number of calls that change files, without a limit."""
-        self.scenario, self.folder, self.rng, self.calls = scenario, folder, rng, calls
+    def __init__(self, scenario: Scenario, folder: Path, rng: random.Random, longest: float) -> None:
+        """longest: seconds of the command without a limit."""
+        self.scenario, self.folder, self.rng, self.longest = scenario, folder, rng, longest
         self.base, self.said = folder / "trial", folder / "said.txt"
 
     def command(self) -> list[str]:
         [words] = self.scenario.commands(self.base)
         return words
 
-    def run(self, prepare: Prepare = lambda: None, calls: Calls | None = None) -> str:
+    def run(self, prepare: Prepare = lambda: None) -> str:
         """Runs the command. Returns what is wrong with its end."""
-        status, said = ended(started(self.command(), self.said, prepare, calls), self.said)
-        return "" if status in (0, 1, 2) and "Traceback" not in said else f"status {status}: {said[-1500:]}"
+        return fault_of(*ended(started(self.command(), self.said, prepare), self.said))
 
 
 def descriptors(trial: Trial) -> str:
@@ -141,9 +144,27 @@ def full_inodes(trial: Trial) -> str:
 
 
 def read_only(trial: Trial) -> str:
-    """From a random moment on, all that would change the disk is refused, as after an error of its device. That is
-    imitated: a disk on which files are open for writing cannot be made read-only by a command."""
-    return trial.run(calls=Calls(trial.base, read_only_from=trial.rng.randint(1, trial.calls)))
+    """At a random moment an error is reported to the file system, which makes itself read-only then, also for files
+    that are open: a command could not. It is repaired before the run goes on."""
+    image = trial.folder / "image"
+    with open(image, "wb") as file:
+        file.truncate(64 * 2**20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    with mounted(trial.base, "loop,errors=remount-ro", "ext4", str(image)):
+        device = Path(os.path.realpath(f"/sys/dev/block/{device_of(trial.base)}")).name
+        child = started(trial.command(), trial.said, lambda: None)
+        time.sleep(trial.rng.uniform(0.05, trial.longest))
+        Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("1")
+        wrong = fault_of(*ended(child, trial.said))
+    subprocess.run(["e2fsck", "-fy", str(image)], check=False, capture_output=True)
+    with mounted(trial.base, "loop", "ext4", str(image)):
+        return wrong or finished(trial)
+
+
+def device_of(folder: Path) -> str:
+    """Returns the numbers of the device of a folder."""
+    number = folder.stat().st_dev
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def clock(trial: Trial) -> str:
@@ -170,7 +191,7 @@ CASES: dict[str, Callable[[Trial], str | None]] = {
     for case in (descriptors, memory, file_size, full_disk, full_inodes, read_only, clock, two_at_once)
 }
 """Name -> what a trial does; it returns what is wrong, or None if it could not be tried."""
-MOUNTS = ("full_disk", "full_inodes")
+MOUNTS = ("full_disk", "full_inodes", "read_only")
 
 
 def finished(trial: Trial) -> str:
@@ -200,11 +221,11 @@ def main() -> int:
         (folder / "own").mkdir()
         kind, *arguments = SCENARIOS[f"train {request.algorithm} all"]
         scenario = kind(folder / "own", *arguments)
-        base = folder / "trial"
-        calls = Calls(base)
-        status, said = played(scenario.commands(base), folder, calls)
+        base, began = folder / "trial", time.monotonic()
+        status, said = played(scenario.commands(base), folder)
         assert status == 0, said
         scenario.reference = scenario.end(base)
+        longest = time.monotonic() - began
         for name in request.names or CASES:
             if os.getuid() and name in MOUNTS:
                 print(f"{name}: only root can mount", flush=True)
@@ -214,7 +235,7 @@ def main() -> int:
                 if time.monotonic() > until:
                     break
                 shutil.rmtree(base, ignore_errors=True)
-                trial = Trial(scenario, folder, rng, calls.count)
+                trial = Trial(scenario, folder, rng, longest)
                 try:
                     wrong = CASES[name](trial)
                     if wrong == "" and name not in MOUNTS:

@@ -25,10 +25,9 @@ _LENGTH = struct.Struct("<I")
 class Calls:
     """Stands for the functions that change files, in a forked process, until it ends."""
 
-    def __init__(self, root: Path, record: Path | None = None, fail_at: int = 0, read_only_from: int = 0) -> None:
-        """record: file for the calls that were made. fail_at: number of the call that raises OSError. read_only_from:
-        number of the call from which on all of them are refused."""
-        self.root, self.record, self.fail_at, self.read_only_from = str(root), record, fail_at, read_only_from
+    def __init__(self, root: Path, record: Path | None = None, fail_at: int = 0) -> None:
+        """record: file for the calls that were made. fail_at: number of the call that raises OSError."""
+        self.root, self.record, self.fail_at = str(root), record, fail_at
         self.busy = False
         self._counter = mmap.mmap(-1, 8)
         """Number of calls so far, shared with forked processes."""
@@ -95,8 +94,6 @@ class Calls:
         """Makes a call and notes it, or lets it fail, a write after its first half."""
         at = self.count + 1
         self._counter[:8] = at.to_bytes(8, "little")
-        if 0 < self.read_only_from <= at:
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         if at == self.fail_at:
             if half is not None:
                 half()
