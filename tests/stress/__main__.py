@@ -38,7 +38,8 @@ def commit() -> str:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
-    return git("rev-parse", "--short=8", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+    others = (f":!{path.relative_to(ROOT)}" for path in (RESULTS, page.PAGE))  # earlier rows have written these
+    return git("rev-parse", "--short=8", "HEAD") + ("+" if git("status", "--porcelain", "-uno", "--", *others) else "")
 
 
 def row_of(words: list[str]) -> str:
