@@ -264,8 +264,9 @@ def _experiments(document: Document) -> tuple[dict[str, sources.Source], list[st
     ours = {key: part for key, part in document.value.items() if key in added and isinstance(part, dict)}
     theirs = {key: part for key, part in document.value.items() if key not in ours}
     several = experiments(replace(document, value=theirs))
-    words = [f"{section}.{key}={inline(value)}" for section in ours for key, value in ours[section].items()]
-    return several, words if several else []
+    if not several:
+        return {}, []
+    return several, [f"{section}.{key}={inline(value)}" for section in ours for key, value in ours[section].items()]
 
 
 def _add_flags(document: Document, flags: Mapping[str, Any], dashes: str) -> None:

@@ -104,7 +104,7 @@ def config_of(
     """Returns the settings of a run, from the arguments of joystick.Run."""
     if config is not None:
         config = copied("config", config, "RLlib's names")
-        env = config.pop("env", None) if env is None else env
+        env = _one_environment(env, config.pop("env", None))
         callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
     maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
     if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
@@ -118,6 +118,19 @@ def config_of(
         raise ConfigError("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)
     flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
     return loaded(yaml, words, values, callbacks, metrics, **flags)
+
+
+def _one_environment(env: Any, other: Any) -> Any:
+    """Returns the environment of a run from its argument env and the env of its config: one, or the same twice."""
+    if env is not None and other is not None and env is not other and env != other:
+        raise ConfigError(
+            "{place}: {path}: sets {setting}, which {other} sets too; keep one",
+            place="Python",
+            path="config: env",
+            setting="env_cfg.id",
+            other="env",
+        )
+    return other if env is None else env
 
 
 def loaded(
