@@ -84,15 +84,7 @@ def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, 
         raise ConversionError(
             tr("{file}: has no hyperparameters for {env}{near}", file=document.place.file, env=env, near=near)
         )
-    return name, _merged(value[name])
-
-
-def _merged(part: Words) -> Words:
-    """Returns an entry with the words of others that it takes over by <<, a merge of YAML 1.1."""
-    taken = part.get("<<") or []
-    below = [_merged(other) for other in (taken if isinstance(taken, list) else [taken]) if isinstance(other, dict)]
-    words = {key: value for other in reversed(below) for key, value in other.items()}
-    return {**words, **{str(key): value for key, value in part.items() if key != "<<"}}
+    return name, dict(value[name])
 
 
 def _algorithm(place: Place, algo: str | None, entry: Words, find_algo: Finder) -> ModuleType:

@@ -197,8 +197,13 @@ class _Builder:
 
     def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        below = Place("")
         for key_node, value_node in node.value:
             key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
+            if key == "<<" and not key_node.style:
+                self._merge(value_node, place.path, depth, merged, below)
+                continue
             if not isinstance(key, str):
                 raise self.error(key_node, tr("a key must be a name{hint}", hint=_range_hint(node)))
             if node.flow_style and ":" in key and not key_node.style and value_node.value == "":
@@ -218,7 +223,18 @@ class _Builder:
                 )
                 continue
             values[key], place.parts[key] = value, part
-        return values
+        place.parts = below.parts | place.parts
+        return merged | values
+
+    def _merge(self, node: yaml.Node, path: str, depth: int, values: dict[str, Any], place: Place) -> None:
+        """Adds the keys of the mapping after <<, or of each mapping of a list, to those of earlier ones. A merge is of
+        YAML 1.1, and people write it in files whose parts have most settings in common."""
+        for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(mapping, yaml.MappingNode):
+                raise self.error(mapping, tr("<< takes the keys of a mapping, such as *name with &name before it"))
+            others, part = self.build(mapping, path, depth + 1)
+            for key in [key for key in others if key not in values]:
+                values[key], place.parts[key] = others[key], part.parts[key]
 
     def _sequence(self, node: yaml.SequenceNode, place: Place, depth: int) -> list[Any]:
         values = []

@@ -140,6 +140,8 @@ def test_only_true_and_false_are_booleans(file: Callable[..., Path], word: str) 
         ("- a", 'run.yaml:1: got ["a"]; expected the sections general_cfg, algo_cfg, env_cfg'),
         ("general_cfg: 5", "run.yaml:1: general_cfg: got 5; expected lines of the form name: value"),
         ("algo_cfg: !!set {a}", "is not allowed; write plain values"),
+        ("general_cfg:\n  <<: 3", "run.yaml:2:7: << takes the keys of a mapping, such as *name with &name before it"),
+        ("general_cfg: &a\n  <<: *a\n  seed: 1", "its aliases (*name) expand to too many values"),
     ],
 )
 def test_a_broken_file_is_one_clean_message(file: Callable[..., Path], content: str | bytes, message: str) -> None:
@@ -153,6 +155,22 @@ def test_an_alias_bomb_stays_small(file: Callable[..., Path]) -> None:
     lines = ["general_cfg: &x0 [a, a, a, a, a, a, a, a, a]"]
     lines += [f"k{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 9)]
     assert "its aliases (*name) expand to too many values" in refused(file("\n".join(lines)))
+
+
+def test_a_merge_takes_keys_that_are_not_written(file: Callable[..., Path]) -> None:
+    """The first mapping of a list is the stronger one, and a key that is written stronger than both."""
+    first, second = (
+        "&first {layer_type: linear, layer_size: 8}",
+        "&second {layer_type: linear, layer_size: 16, activation: tanh}",
+    )
+    merged = "{<<: [*first, *second], layer_type: noisy_linear}"
+    config = loaded(file(f"algo_cfg:\n  value_layers: [{first}, {second}, {merged}]"), "general_cfg.algo_name=DQN")
+    layer = config.algo.value_layers[2]
+    assert (layer.layer_type, layer.layer_size, layer.activation) == ("noisy_linear", [8], "tanh")
+    text = "general_cfg: &one\n  max_episode: 1\n  seed: 1\nenv_cfg:\n  id: CartPole-v1\nalgo_cfg: {<<: *one}"
+    message = refused(file(text))
+    assert "run.yaml:2: algo_cfg.max_episode: unknown setting" in message  # the line where it is written
+    assert "run.yaml:3: algo_cfg.seed: unknown setting" in message
 
 
 def test_anchors_that_are_meant_well_work(file: Callable[..., Path]) -> None:
