@@ -142,16 +142,26 @@ def entropy(value: Any, scope: Scope) -> Meaning:
 
 def train_freq(value: Any, scope: Scope) -> Meaning:
     """Translates steps of each row between updates; [1, episode] counts episodes."""
-    number_of, unit = value if isinstance(value, list | tuple) and len(value) == 2 else (value, "step")
+    number_of, unit = _frequency(value)
     remark = tr("after each step, there after each episode") if unit == "episode" else ""
     return Meaning(dict.fromkeys(scope.algo("train_fre"), counted(number_of) * _rows(scope)), remark)
 
 
+def _frequency(value: Any) -> tuple[Any, str]:
+    """Returns the number and the unit of train_freq."""
+    return tuple(value) if isinstance(value, list | tuple) and len(value) == 2 else (value, "step")
+
+
 def gradient_steps(value: Any, scope: Scope) -> Meaning:
     """Translates the number of updates; -1 is one for each step that was collected."""
+    frequency = scope.word("train_freq", 1)
     if value == -1:
-        meaning = train_freq(scope.word("train_freq", 1), scope)
+        meaning = train_freq(frequency, scope)
         value = next(iter(meaning.settings.values()))
+    elif _frequency(frequency)[1] == "episode":
+        raise NoCounterpartError(
+            "updates after an episode, whose length is not known; write updates_per_train, after train_fre steps"
+        )
     return Meaning(dict.fromkeys(scope.algo("updates_per_train"), value))
 
 

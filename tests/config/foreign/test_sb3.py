@@ -249,6 +249,14 @@ def test_an_entry_takes_over_another_one(tmp_path):
     assert "<<" not in new
 
 
+@pytest.mark.parametrize(("steps", "updates"), [("-1", 1), ("8", None)])
+def test_updates_of_an_episode_are_not_those_of_each_step(tmp_path, steps, updates):
+    text = entry(f"train_freq: [1, episode]\ngradient_steps: {steps}", "Pendulum-v1")
+    new = converted(tmp_path, text, env="Pendulum-v1", algo="TD3")
+    assert settings(new).get("algo_cfg.updates_per_train", 1) == 1
+    assert ("gradient_steps: 8 (updates after an episode" in comments(new)) is (updates is None)
+
+
 def test_an_older_version_of_an_environment_has_the_entry(tmp_path):
     text = entry("n_timesteps: 9", "LunarLander-v2") + "default:\n  policy: MlpPolicy\n"
     assert settings(converted(tmp_path, text, env="LunarLander-v3"))["general_cfg.max_total_step"] == 9
