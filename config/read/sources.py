@@ -65,6 +65,25 @@ class Source:
         if self.sections.get("general_cfg", {}).get("score_policy") in names:
             del self.sections["general_cfg"]["score_policy"], self.places["general_cfg"].parts["score_policy"]
 
+    def put_section(self, name: str, value: Any, place: Place) -> None:
+        """Adds the settings of a whole section; null has none."""
+        if name == policies.SECTION:
+            self.put_policies(value, place)
+        elif isinstance(value, dict):
+            self.sections.setdefault(name, {})
+            self.places.setdefault(name, Place(place.text, name))
+            for key, setting in value.items():
+                self.put(name, key, setting, place.parts[key])
+        elif value is not None:
+            self.problems.append(
+                tr(
+                    "{place}: {key}: got {value}; expected lines of the form name: value",
+                    place=place.text,
+                    key=name,
+                    value=shown(value),
+                )
+            )
+
     def put_policies(self, value: Any, place: Place) -> None:
         """Adds the section policies_cfg: each policy is a section of its own."""
         if value is not None and not isinstance(value, dict):
@@ -116,9 +135,7 @@ def from_document(document: Document, *, written: bool) -> Source:
         return source
     for key, value in document.value.items():
         place = document.place.parts[key]
-        if key == policies.SECTION:
-            source.put_policies(value, place)
-        elif key == TUNING:
+        if key == TUNING:
             source.problems.append(
                 tr(
                     "{place}: {key}: only tuning reads it: {command}",
@@ -127,19 +144,10 @@ def from_document(document: Document, *, written: bool) -> Source:
                     command=f"{PROGRAM} tune --yaml FILE",
                 )
             )
-        elif key not in SECTIONS:
+        elif key not in sections:
             source.strays.append(Stray(key, place.text, "", key))
-        elif isinstance(value, dict):
-            source.sections[key], source.places[key] = value, place
-        elif value is not None:
-            source.problems.append(
-                tr(
-                    "{place}: {key}: got {value}; expected lines of the form name: value",
-                    place=place.text,
-                    key=key,
-                    value=shown(value),
-                )
-            )
+        else:
+            source.put_section(key, value, place)
     return source
 
 
@@ -248,20 +256,18 @@ def from_command_line(
     below: Source | None = None,
     sections: tuple[str, ...] = (),
 ) -> Source:
-    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value). below: settings
-    that they are added to; sections: further ones that words may name."""
+    """Returns the settings of section.key=value and section={key: value} words, and of flags as (flag, section.key,
+    value). below: settings that they are added to; sections: further ones that words may name."""
     source = below or Source(written=True)
+    sections = (*SECTIONS, policies.SECTION, *sections)
     for flag, path, value in flags:
         section, _, key = path.partition(".")
         source.put(section, key, value, Place(flag, path))
     for override in overrides:
         path, equals, text = override.partition("=")
         section, key = _split(path)
-        if (
-            not (section in (*SECTIONS, policies.SECTION, *sections) or policies.name_of(section))
-            or not key
-            or not equals
-        ):
+        a_setting = key and (section in sections or policies.name_of(section))
+        if not equals or not (a_setting or path in sections):
             source.strays.append(Stray(path.rpartition(".")[2] or path, COMMAND_LINE, equals + text, path))
             continue
         if not text.strip():
@@ -276,7 +282,9 @@ def from_command_line(
             source.problems.append(str(error))
             continue
         source.problems += document.duplicates
-        if section == policies.SECTION:
+        if path in sections:
+            source.put_section(section, document.value, document.place)
+        elif section == policies.SECTION:
             source.put_policies({key: document.value}, Place(COMMAND_LINE, section, {key: document.place}))
         else:
             source.put(section, key, document.value, document.place)

@@ -361,6 +361,17 @@ algo_cfg:
     ]
 
 
+def test_a_word_may_be_a_whole_section(file: Callable[..., Path]) -> None:
+    path = file("general_cfg: {algo_name: DQN}\nalgo_cfg: {lr: 0.01, gamma: 0.9}")
+    config = loaded(path, "algo_cfg={lr: 0.1}", "env_cfg={id: Acrobot-v1}", "algo_cfg.batch_size=8")
+    assert (config.algo.lr, config.algo.gamma, config.algo.batch_size) == (0.1, 0.9, 8)
+    assert config.env.id == "Acrobot-v1"
+    assert refused(path, "algo_cfg=3") == "command line: algo_cfg: got 3; expected lines of the form name: value"
+    assert "algo_cfg.lrr: unknown setting; did you mean lr?" in refused(path, "algo_cfg={lrr: 1}")
+    assert "algo_cfg.: not inside a section" in refused(path, "algo_cfg.={lr: 1}")
+    assert "policies_cfg.a: got 3; expected lines" in refused(path, "policies_cfg={a: 3}")
+
+
 def test_a_section_that_there_is_not_is_named(file: Callable[..., Path]) -> None:
     assert refused(file(""), "no_cfg.x=5") == (
         "command line: no_cfg.x: not inside a section (general_cfg, algo_cfg or env_cfg)"
