@@ -128,7 +128,7 @@ class Train(Scenario):
         if "could not be saved" in text and not self.evaluates:  # a checkpoint that is missing is not compared
             parts |= {"eval.csv", "best", "evaluations"}
         if "could not be saved" in text:  # a model that is not saved is not the best so far
-            parts.add("score")
+            parts |= {"score", "marks of the best"}
         best = (self.reference.get("best") or {}).get("update")
         if str(best) in re.findall(r"checkpoint (\d+) could not be saved", text):
             parts.add("best")
@@ -658,19 +658,26 @@ def end_of(run: Path) -> End:
     tree = newest["tree"]["$dict"]
     counted = {name: tree[name] for name in ("count", "evaluated", "reached", "saved", "point")}
     iteration = {name: value for name, value in tree["iteration"]["$dict"].items() if name != "began"}
-    names = ("train.csv", "eval.csv", "progress.csv", "trajs.pkl")
+    names = ("train.csv", "progress.csv", "trajs.pkl")
     files = {name: (run / "results" / name) for name in names}
+    table = run / "results" / "eval.csv"
+    evaluations = [line.rpartition(",") for line in table.read_text().splitlines()] if table.exists() else []
+    marked = [line.split(",")[0] for line, _, mark in evaluations if mark == "1"]
+    best = manifest("best")["facts"] if (run / "models" / "best").exists() else None
+    assert best is None or not evaluations or str(best["update"]) in marked, f"{best}, {evaluations}"
     traces = sorted((run / "results" / "traces").glob("*.json"))
     points = {group: list(_points(run / "tb_logs" / group)) for group in ("interact", "model")}
     report = run / "report.html"
     assert not report.exists() or report.read_text(encoding="utf-8").rstrip().endswith("</html>")
     return {
         **{name: path.read_bytes() if path.exists() else None for name, path in files.items()},
+        "eval.csv": [line for line, *_ in evaluations],
+        "marks of the best": marked,
         "counts": counted,
         "score": (tree["best"], tree["best_update"]),
         "iteration": iteration,
         "arrays": newest["state_sha256"],
-        "best": manifest("best")["facts"] if (run / "models" / "best").exists() else None,
+        "best": best,
         "iterations in result.json": [row["iteration"] for row in _rows(run / "results" / "result.json")],
         "traces": [path.read_bytes() for path in traces],
         "curves": {group: [point for point in of if EVALUATION_CURVE not in point] for group, of in points.items()},
