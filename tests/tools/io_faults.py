@@ -6,6 +6,7 @@ command without a fault.
 """
 
 import contextlib
+import csv
 import gc
 import json
 import os
@@ -660,9 +661,8 @@ def end_of(run: Path) -> End:
     iteration = {name: value for name, value in tree["iteration"]["$dict"].items() if name != "began"}
     names = ("train.csv", "progress.csv", "trajs.pkl")
     files = {name: (run / "results" / name) for name in names}
-    table = run / "results" / "eval.csv"
-    evaluations = [line.rpartition(",") for line in table.read_text().splitlines()] if table.exists() else []
-    marked = [line.split(",")[0] for line, _, mark in evaluations if mark == "1"]
+    evaluations = _rows_of_csv(run / "results" / "eval.csv")
+    marked = [row["update"] for row in evaluations if row.pop("best") == "1"]
     best = manifest("best")["facts"] if (run / "models" / "best").exists() else None
     assert best is None or not evaluations or str(best["update"]) in marked, f"{best}, {evaluations}"
     traces = sorted((run / "results" / "traces").glob("*.json"))
@@ -671,7 +671,7 @@ def end_of(run: Path) -> End:
     assert not report.exists() or report.read_text(encoding="utf-8").rstrip().endswith("</html>")
     return {
         **{name: path.read_bytes() if path.exists() else None for name, path in files.items()},
-        "eval.csv": [line for line, *_ in evaluations],
+        "eval.csv": evaluations,
         "marks of the best": marked,
         "counts": counted,
         "score": (tree["best"], tree["best_update"]),
@@ -683,6 +683,13 @@ def end_of(run: Path) -> End:
         "curves": {group: [point for point in of if EVALUATION_CURVE not in point] for group, of in points.items()},
         "evaluations": [point for of in points.values() for point in of if EVALUATION_CURVE in point],
     }
+
+
+def _rows_of_csv(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def _warnings(log: Path) -> str:
