@@ -302,6 +302,12 @@ def test_a_noisy_layer_adds_its_deviation_times_factorised_noise():
     assert layer(x).tolist() == [[213.0]]
 
 
+def test_the_linear_layers_of_a_residual_block_are_noisy_too():
+    layers = [{"layer_type": "linear", "layer_size": 4}, {"layer_type": "residual", "layers": mlp(4)}]
+    agent = agent_of("NoisyDQN", spec_of(toy_of("match")), value_layers=layers)
+    assert len(agent.noise) == 3
+
+
 def test_noise_begins_as_large_as_the_setting_says():
     """sigma = std_init / sqrt(inputs), section 3.2."""
     layer = NoisyLinear(16, 8, std_init=0.5)
