@@ -49,7 +49,8 @@ def samples(after: Successor) -> Tensor:
 def soft_samples(after: Successor, temperature: float | Tensor) -> Tensor:
     """Returns samples of r + discount sum_a' pi(a'|s') (Z(s', a') - T log pi(a'|s')) [M, K], with pi = softmax(Q / T)
     of the target network (Vieillard et al., 2020). An illegal action has probability 0."""
-    log_policy = F.log_softmax(after.value / temperature, 1).unsqueeze(2)
+    logits = (after.value / temperature).clamp(min=torch.finfo(after.value.dtype).min)  # of illegal actions too
+    log_policy = F.log_softmax(logits, 1).unsqueeze(2)
     each = after.out[:, : after.value.shape[1]] - temperature * log_policy
     return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), (log_policy.exp() * each).sum(1))
 

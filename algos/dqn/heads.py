@@ -96,7 +96,7 @@ def restored(number: Tensor) -> Tensor:
 def soft_value(values: Tensor, temperature: float | Tensor) -> Tensor:
     """Returns T log sum_a exp(Q(s, a) / T) [M]: the value of a state under maximum entropy (Haarnoja et al., 2017,
     equation 5)."""
-    return temperature * torch.logsumexp(values / temperature, 1)
+    return temperature * torch.logsumexp((values / temperature).clamp(min=torch.finfo(values.dtype).min), 1)
 
 
 class Scalar(Head):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
+from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy, masked
 from algos.common.nets import networks
 from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim, passes, team
@@ -65,7 +65,11 @@ class Agent(ActingAgent):
 
     def as_module(self) -> PolicyModule:
         shape = self.spec.action_space.shape or ()
-        return Greedy(self.networks["agent"], lambda values: highest(values).reshape(-1, *shape))
+        return Greedy(
+            self.networks["agent"],
+            lambda values: highest(values).reshape(-1, *shape),
+            mask=lambda values, mask: masked(values, None if mask is None else mask.view(values.shape)),
+        )
 
     # learning ---------------------------------------------------------------------------------------------
 

@@ -189,9 +189,9 @@ def _misfit(ours: object, theirs: object, path: str = "") -> str:
             if where != "learn" and (misfit := _misfit(ours[name], theirs[name], where)):
                 return misfit
         return ""
-    if path.endswith("carry"):  # of each row; the rows may differ
-        return ""
     mine, its = getattr(ours, "shape", None), getattr(theirs, "shape", None)
+    if path.endswith("carry") or mine == (0,):  # of each row, which may differ, or of what was seen: nothing yet
+        return ""
     return (
         tr("{path} has shape {shape}, and needs {needed}", path=path, shape=tuple(its or ()), needed=tuple(mine or ()))
         if mine != its

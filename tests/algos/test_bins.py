@@ -1,6 +1,7 @@
 """Critics that learn the probabilities of values: projection, target, loss, and scaled rewards."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -40,6 +41,14 @@ def test_both_projections_are_one() -> None:
     torch.testing.assert_close(
         scattered(probability, atoms, support), project(probability, atoms, support), atol=1e-6, rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("projection", [project, scattered])
+def test_a_support_far_from_zero_holds_the_whole_mass(projection: Callable[..., torch.Tensor]) -> None:
+    """Neighbors such as 1000 and 1000.1 differ by 0.1 only to three digits."""
+    support = torch.linspace(1000, 1010, 101)
+    spread = projection(torch.full((1, 101), 1 / 101), torch.full((1, 101), 1010.0), support)
+    torch.testing.assert_close(spread, torch.eye(101)[-1:], atol=1e-5, rtol=0)
 
 
 def test_the_target_is_the_distribution_of_the_critic_with_the_smaller_mean() -> None:

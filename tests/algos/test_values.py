@@ -149,6 +149,16 @@ def test_a_soft_value_is_the_logarithm_of_the_mean_exponential():
     torch.testing.assert_close(target, tensor(1 + 0.5 * 3.626523, 1.0))
 
 
+@pytest.mark.parametrize("algo", ["SoftQ", "QRDQN"])
+def test_soft_targets_are_finite_at_any_temperature_where_actions_are_illegal(algo):
+    """One legal action, of value 1; after the end none is. A schedule may end near 0."""
+    soft = head(algo, soft=True, double=False, temperature=1e-12)
+    value = masked(tensor([1.0, 3.0], [1.0, 3.0]), tensor([True, False], [False, False]))
+    out = value if algo == "SoftQ" else tensor([1.0, 3.0], [1.0, 3.0]).unsqueeze(2)
+    target, _ = soft.target(Successor(tensor(0.5, 0.5), tensor(0.5, 0.0), out, value, None))
+    assert target.flatten().tolist() == [1.0, 0.5]
+
+
 def test_the_bonus_of_an_action_is_its_scaled_log_probability_down_to_the_floor():
     """Vieillard et al. (2020). Values 1 and 3 at temperature 2 have the soft value 3.626523: the bonuses are
     1 - 3.626523 = -2.626523, which is below the floor, and 3 - 3.626523 = -0.626523."""
@@ -300,6 +310,12 @@ def test_a_noisy_layer_adds_its_deviation_times_factorised_noise():
     assert layer(x).tolist() == [[72.0]]
     layer.draw(None)
     assert layer(x).tolist() == [[213.0]]
+
+
+def test_the_linear_layers_of_a_residual_block_are_noisy_too():
+    layers = [{"layer_type": "linear", "layer_size": 4}, {"layer_type": "residual", "layers": mlp(4)}]
+    agent = agent_of("NoisyDQN", spec_of(toy_of("match")), value_layers=layers)
+    assert len(agent.noise) == 3
 
 
 def test_noise_begins_as_large_as_the_setting_says():

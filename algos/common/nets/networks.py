@@ -69,9 +69,11 @@ def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
 
 
 def _noisy(layers: Layers, std_init: float) -> Layers:
-    """Returns the same layers with noise on the weights of the linear ones."""
+    """Returns the same layers with noise on the weights of the linear ones, those of residual blocks too."""
     return [
-        layer_settings.NoisyLinear(
+        layer.model_copy(update={"layers": _noisy(layer.layers, std_init)})
+        if isinstance(layer, layer_settings.Residual)
+        else layer_settings.NoisyLinear(
             layer_size=layer.layer_size, activation=layer.activation, std_init=std_init, shared=layer.shared
         )
         if isinstance(layer, Linear)

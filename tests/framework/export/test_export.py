@@ -98,7 +98,7 @@ def test_the_module_of_an_agent_chooses_its_best_known_actions(algo: str, toy: s
     assert outputs["action"].dtype == seen[0].action.dtype
 
 
-@pytest.mark.parametrize("algo", ["DQN", "PPO", "SAC_D", "PQN", "DiscreteBCQ", "DRQN"])
+@pytest.mark.parametrize("algo", ["DQN", "PPO", "SAC_D", "PQN", "DiscreteBCQ", "DRQN", "QMIX"])
 def test_the_module_obeys_the_mask(algo: str) -> None:
     agent = agent_for(algo, "shifted")
     actions = int(agent.spec.action_space.n)

@@ -165,6 +165,16 @@ def test_a_policy_starts_from_the_weights_of_another_run(earlier, tmp_path):
         assert (now[name.replace("light/", "lamp/")] == earlier[name]).all(), name
 
 
+def test_what_another_run_has_counted_is_taken_over(tmp_path, monkeypatch):
+    """A new policy has no visits, and the earlier one had some: an array of another length is no misfit."""
+    monkeypatch.chdir(tmp_path)
+    counting = {**PER, "bonus": "count", "n_step": 1}
+    trained(tmp_path / "counted", car=PPO, light=counting)
+    policies = {"car": PPO, "light": {**counting, "load": "counted"}}
+    with joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later")) as run:
+        assert run.agent.by_policy()["light"].bonus.counts
+
+
 def test_a_league_begins_with_the_weights_that_were_loaded(earlier, tmp_path):
     policies = {"car": {**SELF, "load": str(tmp_path / "earlier")}, "light": PER}
     with joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later")) as run:
