@@ -44,7 +44,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         custom.refuse(self.networks["actor"], tr("the step of TRPO's policy has no loss"))
-        self.policy_parameters: list[Tensor] = changed_by(self.networks["actor"])
+        self.policy_parameters: list[Tensor] = [*changed_by(self.networks["actor"])]
         self.optimizer = optim.make(self.networks["critic"].parameters(), cfg, cfg.critic_lr)
 
     @torch.no_grad()
