@@ -8,6 +8,7 @@ from torch import Tensor
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.returns import RewardScaler
 from algos.common.nets import custom
+from algos.common.nets.layers import changed_by
 from algos.common.nets.recurrent import differentiable_twice
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
@@ -43,7 +44,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         custom.refuse(self.networks["actor"], tr("the step of TRPO's policy has no loss"))
-        self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
+        self.policy_parameters: list[Tensor] = [*changed_by(self.networks["actor"])]
         self.optimizer = optim.make(self.networks["critic"].parameters(), cfg, cfg.critic_lr)
 
     @torch.no_grad()

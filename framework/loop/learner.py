@@ -51,6 +51,7 @@ class Learner(ABC):
         """Returns the metrics of an update from one minibatch, and changes nothing: neither weights nor streams."""
         before = copy.deepcopy(self.agent.state())
         try:
+            self.agent.load_state({**before, "updates": -1} if "updates" in before else before)  # 0 is an actor's turn
             learned = self.learn(chunk, progress)
         finally:
             self.agent.load_state(before)
@@ -101,8 +102,7 @@ class AgentLearner(Learner):
         if agent.PREPARES_WITH_DROPOUT:
             agent.seed_dropout()
         window = agent.prepare(window, progress)
-        results: list[Result] = []
-        self._results = results
+        results = self._results = list[Result]()
         for batch in self._minibatches(window):
             results.append(self._update(batch))
             if results[-1].stop:

@@ -14,7 +14,7 @@ def shuffled(window: Batch, spec: RolloutSpec, rng: np.random.Generator, device:
     of an epoch is smaller if the window does not divide evenly."""
     length = spec.sequence or len(window["obs"])
     samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, length)
-    if spec.sequence > 1 and spec.minibatch:
+    if spec.sequence > 1:
         samples = _without_empty(samples)
     axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
     total = min(value.shape[axis[name]] for name, value in samples.items())

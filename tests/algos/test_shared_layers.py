@@ -160,6 +160,16 @@ def test_actor_and_critic_share_a_layer_that_the_optimizer_moves_once(algo):
     assert [name.split(".")[0] for name in shared] == ["actor", "critic"]
 
 
+def test_the_step_of_trpo_leaves_a_frozen_layer_to_the_critic():
+    agent = agent_of("TRPO", spec_of(), actor_layers=trunk(frozen=True), critic_layers=trunk(), normalize_obs=False)
+    [layer] = agent.spec.shared["trunk"]
+    assert agent.policy_parameters
+    assert all(weight is not layer.weight for weight in agent.policy_parameters)
+    before = layer.weight.detach().clone()
+    assert learn(agent).metrics["step_share"] > 0
+    assert not torch.equal(layer.weight, before)
+
+
 def test_a_resumed_agent_with_a_shared_layer_learns_the_same_to_the_bit():
     one, other = (agent_of("PPO", spec_of(), seed, actor_layers=trunk(), critic_layers=trunk()) for seed in (1, 2))
     learn(one)

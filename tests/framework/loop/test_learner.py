@@ -9,6 +9,7 @@ from config.model.memory_spec import RolloutSpec
 from framework.errors import NumericsError
 from framework.loop.learner import AgentLearner
 from framework.memory import Chunk
+from tests.tools.actor_critic import agent_for, batch_for
 from tests.tools.core import ramp, replay
 
 
@@ -100,6 +101,19 @@ def test_an_agent_may_stop_the_epochs():
     assert len(agent.batches) == result.updates == len(result.metrics["loss"]) == 2
 
 
+@pytest.mark.parametrize("algo", ["TD3", "SAC"])
+def test_losses_on_data_held_out_are_also_those_of_an_actor_whose_turn_it_is_not(algo):
+    """With policy_freq 3, also after the updates 3, 6, ..., after which iterations often end."""
+    agent = agent_for(algo, policy_freq=3)
+    learner = AgentLearner(agent, agent.cfg.memory(1))
+    one, other = (Chunk({k: v[None].numpy() for k, v in batch_for(algo, seed=n).items()}) for n in range(2))
+    for _ in range(3):
+        trained = learner.learn(one, Progress()).metrics["actor_loss"][0]
+        held_out = learner.validate(other, Progress())["actor_loss"]
+        assert held_out not in (0.0, trained)
+    assert agent.updates == 3
+
+
 def test_a_metric_has_a_number_for_each_update_that_gives_it():
     class Seldom(Listener):
         def update(self, batch):
@@ -146,3 +160,5 @@ def test_sequences_without_a_valid_step_are_in_no_minibatch():
     agent, _ = learned({**columns, "state": reward[..., None]}, RolloutSpec(4, minibatch=1, sequence=2))
     seen = sorted((batch["reward"].flatten().tolist(), batch["state"].flatten().tolist()) for batch in agent.batches)
     assert seen == [([0, 2], [0]), ([1, 3], [1]), ([4, 6], [4])]
+    agent, _ = learned({**columns, "state": reward[..., None]}, RolloutSpec(4, sequence=2))
+    assert agent.batches[0]["state"].flatten().tolist() == [0, 1, 4], "nor in a window that the agent itself cuts"
