@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -279,9 +280,10 @@ class RunPlan(TuningPlan):
         allowed, models = adjustable(config), config.sections()
         flags = []
         for domain in self.domains:
-            section, _, key = domain.path.rpartition(".")
-            in_section = section in models and section != "general_cfg"
-            flags.append(in_section and type(models[section]).field_name(key) in allowed[section])
+            section = next((name for name in models if domain.path.startswith(f"{name}.")), "general_cfg")
+            # a value within a setting, such as algo_cfg.lr.linear[0], changes as the setting may
+            key = re.split(r"[.[]", domain.path.removeprefix(f"{section}."))[0]
+            flags.append(section != "general_cfg" and type(models[section]).field_name(key) in allowed[section])
         return flags if any(flags) else []
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:

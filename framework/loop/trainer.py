@@ -308,6 +308,7 @@ class Trainer:
         that iteration."""
         self.save()
         if self.iteration.work_before < self.counter.work:
+            self._validate()
             self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)

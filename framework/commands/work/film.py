@@ -73,7 +73,8 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     rows = RecordedRun(source.path).episodes
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
-        numbers = tr("1 to {last:,}", last=int(rows[-1]["episode"])) if rows else tr("none")
+        first, last = (int(rows[at]["episode"]) for at in (0, -1)) if rows else (0, 0)
+        numbers = tr("{first:,} to {last:,}", first=first, last=last) if rows else tr("none")
         raise JoystickError("--episode {number}: train.csv has the episodes {numbers}", number=number, numbers=numbers)
     at = int(places[0])
     try:

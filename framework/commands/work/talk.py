@@ -32,7 +32,8 @@ def run(config: RunConfig, request: Namespace) -> int:
         check_new_file("--record", file)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:
-        env = model.env.member(0).unwrapped
+        member = model.env.member(0)
+        env = getattr(member, "unwrapped", member)
         if not hasattr(env, "talk"):
             raise JoystickError(
                 "{id} has nobody to talk to; talk is for general_cfg.env_name=dialog", id=model.agent.spec.id

@@ -95,6 +95,10 @@ def test_what_cannot_be_talked_to_is_refused(
     )
     assert main(["talk", "cart"]) == 2
     assert "CartPole-v1 has nobody to talk to" in capsys.readouterr().err
+    several = ["--algo", "PPO", "general_cfg.env_name=toy", "env_cfg.id=poles", "general_cfg.max_total_step=64"]
+    assert main([*several, "algo_cfg.batch_size=64", "--into", "tasks/poles"]) == 0
+    assert main(["talk", "poles"]) == 2
+    assert "poles has nobody to talk to" in capsys.readouterr().err
     assert talking("bye\n", monkeypatch, "--record", "tasks/expert/said.txt") == 2
     assert "--record: tasks/expert/said.txt is inside the task directory" in capsys.readouterr().err
     with pytest.raises(SystemExit):

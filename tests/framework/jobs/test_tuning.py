@@ -94,6 +94,24 @@ tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
         assert facts["pauses"][str(known[name]["at_step"])]["step"] == known[name]["at_step"]
 
 
+def test_population_based_training_changes_a_value_within_a_schedule() -> None:
+    written(f"""\
+general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 90}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{linear: [{{log: [1e-4, 0.1]}}, 0.0]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
+tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
+""")
+    assert run("tune", "--yaml", "tune.yaml", "--into", "pbt") == 0
+    rows = {row["name"]: row for row in table(Path("pbt"))}
+    known = json.loads(Path("pbt/tune.json").read_text())["trials"]
+    copies = [name for name in rows if "_" in name]
+    assert len(copies) == 2
+    for name in copies:
+        parent = rows[known[name]["parent"]]
+        assert rows[name]["algo_cfg.batch_size"] == parent["algo_cfg.batch_size"]
+        assert rows[name]["algo_cfg.lr.linear[0]"] != parent["algo_cfg.lr.linear[0]"]
+
+
 def test_a_trial_of_several_seeds_has_their_interquartile_mean_as_score() -> None:
     """Of two values the middle half is half of each."""
     written(f"""\

@@ -410,6 +410,17 @@ def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, 
     assert "validation" not in (tmp_path / "plain/results/progress.csv").read_text()
 
 
+def test_the_last_iteration_has_losses_on_data_held_out_though_it_is_shorter(tmp_path: Path) -> None:
+    words = {"data": data_for(tmp_path, "BC"), "data_held_out": 0.5}
+    with run_of(tmp_path, "BC", "run", **words) as run:
+        limit = run.config.general.max_update
+        while not run.train(limit - limit // 3)["done"]:
+            pass
+    rows = read_csv(tmp_path / "run/results/progress.csv")
+    assert [row["update"] for row in rows] == [limit - limit // 3, limit]
+    assert all(np.isfinite(row["validation_loss"]) for row in rows)
+
+
 def test_a_loss_on_data_held_out_is_that_of_an_update_from_them(tmp_path: Path) -> None:
     with run_of(tmp_path, "BC", "run", data_for(tmp_path, "BC"), data_held_out=0.5) as run:
         result = run.train()
