@@ -383,7 +383,7 @@ def distribution_for(space: Space, of_box: "Callable[[Box], Distribution]" = Dia
 def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
     """Projects a distribution with probabilities [M, K] of returns at `atoms` [M, K] onto the evenly spaced `support`
     [K]: each atom's share goes to its two neighbors (Bellemare et al., 2017, algorithm 1)."""
-    spacing = (support[-1] - support[0]) / (len(support) - 1)  # of neighbors far from 0 it has few digits
+    spacing = (support[-1] - support[0]) / (len(support) - 1)  # neighbors far from 0 differ in few digits
     place = (atoms.clamp(support[0], support[-1]) - support[0]) / spacing  # in atoms, 0 .. K - 1
     # [M, K support, K atoms]: how near each atom is to each point of the support, from 1 (on it) to 0
     near = (1 - (place.unsqueeze(1) - torch.arange(len(support), device=place.device).unsqueeze(1)).abs()).clamp_(min=0)
