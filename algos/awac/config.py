@@ -4,13 +4,19 @@ from typing import Literal
 
 from algos.common.settings import OfflineActorCriticConfig
 from config.model.fields import Positive, PositiveInt
+from config.model.inherit import Condition
+from config.tell.language import tr
 
 
 class Config(OfflineActorCriticConfig):
     """AWAC: advantage weighted actor-critic, for continuous actions. The policy imitates the actions whose advantage is
     high."""
 
-    READ_WITH = {key: ("weights", ("exp",)) for key in ("temperature", "most_weight")}
+    READ_WITH = {
+        "temperature": ("weights", ("exp",)),
+        "most_weight": ("weights", ("exp",)),
+        "advantage_baseline": Condition(lambda cfg: cfg.advantage_actions > 1, tr("advantage_actions is 1")),
+    }
 
     weights: Literal["exp", "binary"] = "exp"
     """Weights with which the policy imitates actions: exp(advantage / temperature), or binary: 1 where the advantage is

@@ -55,12 +55,14 @@ class OfflineReplay(Memory):
                 transitions=counted(count, "transition"),
                 sequence=spec.sequence,
             )
-        share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
+        size, wanted = spec.batch_size, spec.data.share
+        # rounding leaves neither side out
+        share = min(max(round(size * wanted), int(wanted > 0)), size - int(wanted < 1))
         self._alone = replace(spec, capacity=count, data=None)
         self._beside = replace(self._alone, batch_size=share)
         self.data = self._filled(data, Replay(self._alone, data_rng, goal, depth=depth))
         self.held_out = None if data.held_out is None else self._drawn(data.held_out, seed)
-        fresh = replace(spec, batch_size=spec.batch_size - share, data=None)
+        fresh = replace(spec, batch_size=size - share, data=None)
         self.fresh = Replay(fresh, rng, goal, collectors, most, depth)
         self.fresh.scale = self.data.scale  # one for all that a minibatch has
 

@@ -106,6 +106,7 @@ def test_a_loss_of_single_values_is_refused_for_distributions(algo: str) -> None
         ("TQC", ["alpha=0.2", "alpha_lr=1e-3"], "alpha_lr (alpha is 0.2)"),
         ("SAC", ["alpha=0.2", "target_entropy=-1"], "target_entropy (alpha is 0.2)"),
         ("DDPG", ["noise_clip=3"], "noise_clip (policy_noise is 0.0)"),
+        ("AWAC", ["data=x.npz", "advantage_baseline=max"], "advantage_baseline (advantage_actions is 1)"),
         ("REINFORCE", ["baseline=mean", "critic_lr=0.1"], "critic_lr (baseline is mean)"),
         ("QLearning", ["exploration_type=ucb", "temperature=3"], "temperature (exploration_type is ucb)"),
         ("Sarsa", ["exploration_type=ucb", "epsilon_start=0.5"], "epsilon_start (exploration_type is ucb)"),

@@ -104,8 +104,12 @@ def test_the_best_share_of_the_episodes_and_a_random_one(
     assert rewards == kept if kept else len(rewards) == 2
 
 
-def test_updates_from_the_data_come_first_and_then_a_share_of_each_minibatch(tmp_path: Path) -> None:
-    memory = stored(write(tmp_path / "a.npz", [1.0, 3.0]), updates=6, share=0.25)
+@pytest.mark.parametrize(("share", "given"), [(0.25, 2), (0.0, 0), (0.05, 1), (0.97, 7), (1.0, 8)])
+def test_updates_from_the_data_come_first_and_then_a_share_of_each_minibatch(
+    tmp_path: Path, share: float, given: int
+) -> None:
+    """A share that is neither 0 nor 1 is of both, however small a minibatch is: here 8."""
+    memory = stored(write(tmp_path / "a.npz", [1.0, 3.0]), updates=6, share=share)
     assert memory.offline
     sizes = [len(memory.take(0.0).columns["reward"]) for _ in range(2)]
     assert sizes == [4, 2]
@@ -119,7 +123,7 @@ def test_updates_from_the_data_come_first_and_then_a_share_of_each_minibatch(tmp
     }  # fmt: skip
     memory.add(Fragment(columns, {"state": None, "first": np.ones(1, bool)}, Origin()))
     chunk = memory.take(0.0)
-    assert (chunk.columns["obs"][..., 0] >= 0).sum(1).tolist() == [2] * len(chunk.columns["obs"])
+    assert (chunk.columns["obs"][..., 0] >= 0).sum(1).tolist() == [given] * len(chunk.columns["obs"])
 
 
 def test_state_holds_the_sum_of_the_data_and_not_the_data(tmp_path: Path) -> None:
