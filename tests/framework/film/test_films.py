@@ -309,9 +309,7 @@ def test_a_film_is_of_the_worst_episodes_in_a_grid(
     assert '<video controls loop muted playsinline src="data:video/mp4' in (tmp_path / "film/report.html").read_text()
 
 
-def test_a_branch_says_which_episodes_it_has(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_branch_says_which_episodes_it_has(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = min(int(place.name) for place in (trained / "models").glob("[0-9]*"))
     words = ["load_checkpoint=true", f"load_path={trained}", f"load_model_step={start}"]
     assert main([*(f"general_cfg.{word}" for word in words), "--into", str(tmp_path / "branch")]) == 0

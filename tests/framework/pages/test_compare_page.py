@@ -11,9 +11,9 @@ import pytest
 from framework.jobs import job
 from framework.pages.charts import COLORS
 from main import main
+from tests.tools import short_runs
 from tests.tools.charts import charts, kinds, lines, scripts
 from tests.tools.compare import make_group, make_run
-from tests.tools import short_runs
 from tests.tools.tuning import forking
 
 __all__ = ["forking"]
