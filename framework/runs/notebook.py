@@ -12,9 +12,11 @@ from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.tell.language import tr
+from envs.base import EnvError
 from framework.archive.curves import STEPS, UPDATES, Curve
 from framework.archive.run import RecordedRun
 from framework.assemble import build
+from framework.assemble.fit import drawing_faults
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into
 from framework.log import LOGGER
@@ -253,7 +255,12 @@ def film(
     path.parent.mkdir(exist_ok=True)
     played = final_output.ALL_PLAYED.of(evaluation, tape)
     open_env = build.open_drawing(build.drawing(config), watch)
-    video, different = film_into(path, open_env, played, check, watch)
+    try:
+        video, different = film_into(path, open_env, played, check, watch)
+    except EnvError as error:
+        if faults := drawing_faults(config):
+            raise JoystickError("film: {error}", error=faults[0]) from error
+        raise
     if video.path is None:
         raise JoystickError("film: {error}", error=video.text)
     if different:

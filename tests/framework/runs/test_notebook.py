@@ -125,6 +125,24 @@ def test_an_environment_that_cannot_draw_is_refused():
             run.film(0)
 
 
+class Blind(gymnasium.Env):
+    """A step of nothing, which nobody sees."""
+
+    observation_space, action_space = gymnasium.spaces.Box(-1, 1, (1,)), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, True, False, {}
+
+
+def test_an_environment_of_ones_own_that_cannot_draw_is_told_what_it_lacks():
+    lacks = "Blind has no parameter render_mode; a video needs it"
+    with joystick.Run("DQN", Blind, into="run") as run, pytest.raises(joystick.JoystickError, match=lacks):
+        run.film()
+
+
 class Shell:
     """What IPython gives in a kernel: a shell with a number of its cell, and outputs that are updated."""
 
