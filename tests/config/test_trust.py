@@ -123,7 +123,8 @@ def test_a_yes_on_a_terminal_is_remembered_for_this_folder_and_can_be_taken_back
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "yess\n", "\x04", "\x03"])
 def test_anything_but_yes_imports_and_remembers_nothing(folder, answer):
-    status, shown = on_a_terminal(answer, "--env", "shop:Shop", "--print-config")
+    # Ctrl-C is lost in the microseconds between the question and the wait for an answer: no person is so fast
+    status, shown = on_a_terminal(answer, "--env", "shop:Shop", "--print-config", pause=0.2)
     assert (status, SENTENCE in shown, shown.count("[y/N]")) == (2, True, 1)
     assert not trust.file().exists()
     assert not (folder / "imported").exists()

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,9 @@ def test_a_killed_run_goes_on_from_the_store_to_the_same_bytes(tmp_path, monkeyp
     while not copy.record or not copy.record.index.checkpoints:
         assert time.monotonic() < until
         time.sleep(0.01)
-    copy.upload = lambda last=False: None  # it is asleep, as far as the store can tell
+    asleep = threading.Event()
+    copy.upload = lambda last=False: asleep.set()  # as far as the store can tell
+    assert asleep.wait(60)  # the pass before this one is over
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     with pytest.raises(ConfigError, match="is being written by"):
