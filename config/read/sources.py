@@ -91,16 +91,7 @@ class Source:
             self.problems.append(f"{place.text}: {place.path}: {message}")
             return
         for name, settings in (value or {}).items():
-            part = place.parts[name]
-            if settings is not None and not isinstance(settings, dict):
-                message = tr("got {settings}; expected lines of the form name: value", settings=shown(settings))
-                self.problems.append(f"{part.text}: {part.path}: {message}")
-                continue
-            section = policies.section_of(name)
-            self.sections.setdefault(section, {})
-            self.places.setdefault(section, Place(part.text, section))
-            for key, setting in (settings or {}).items():
-                self.put(section, key, setting, part.parts[key])
+            self.put_section(policies.section_of(name), {} if settings is None else settings, place.parts[name])
 
     def missing(self) -> list[str]:
         """Returns the sections that are absent or empty."""
