@@ -3,6 +3,7 @@
 import gc
 import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -115,10 +116,15 @@ def _defaults(request: pytest.FixtureRequest) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Lets torch compute in one thread, with the kernels that are the same everywhere: the last bits of numbers depend
-    on both, and a run of an earlier test has chosen as many threads as it had work for, or recorded other kernels. Rows
-    of environments stay in one process, where a busy machine would make all steps look slow."""
+    on both, and a run of an earlier test has chosen as many threads as it had work for, or recorded other kernels. What
+    a test draws without a seed does not depend on the tests before it. Rows of environments stay in one process, where
+    a busy machine would make all steps look slow."""
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+        sys.modules["torch"].default_generator.manual_seed(0)
     if kernels := sys.modules.get("algos.common.fast.kernels"):
         kernels.use(kernels.FIXED)
     if rows := sys.modules.get("envs.common.rows"):

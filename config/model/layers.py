@@ -193,6 +193,7 @@ class Function(Strict):
 class NoisyLinear(Strict, Shareable):
     """A fully connected layer with learned noise on its weights (NoisyNet): exploration for value networks."""
 
+    RARE = (*Shareable.RARE, "bias")
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
     layer_type: Literal["noisy_linear"] = "noisy_linear"
     """noisy_linear"""
@@ -202,6 +203,8 @@ class NoisyLinear(Strict, Shareable):
     """Function after each layer."""
     std_init: Positive = 0.5
     """Initial size of the noise, divided by the square root of the number of inputs."""
+    bias: bool = True
+    """Add a learned number, with noise of its own, to each output."""
 
 
 class Lstm(Strict, Shareable):

@@ -45,9 +45,9 @@ def compared(words: Sequence[str], threshold: float | None, root: Path, at: str 
             without = ", ".join(series.name for series in several if series not in scored)
             evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
             if evaluated:
-                sentence = tr("{name} is left out: {without} has no evaluation yet that could be compared.")
+                sentence = tr("{name} is left out: there is no evaluation of {without} yet that could be compared.")
             else:
-                sentence = tr("{name} is left out: {without} has no episode yet that could be compared.")
+                sentence = tr("{name} is left out: there is no episode of {without} yet that could be compared.")
             left_out.append(sentence.format(name=name, without=without))
     if not comparisons:
         raise JoystickError(printable(tr("nothing to compare yet: {reasons}", reasons=" ".join(left_out))))

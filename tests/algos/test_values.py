@@ -318,6 +318,21 @@ def test_the_linear_layers_of_a_residual_block_are_noisy_too():
     assert len(agent.noise) == 3
 
 
+def test_a_noisy_layer_keeps_what_the_linear_one_says():
+    layers = [{"layer_type": "linear", "layer_size": 4, "activation": "tanh", "bias": False}]
+    agent = agent_of("NoisyDQN", spec_of(toy_of("match")), value_layers=layers)
+    hidden, output = agent.noise
+    assert hidden.bias is hidden.bias_deviation is None
+    assert output.bias is not None
+    x = torch.ones(1, hidden.weight.shape[1])
+    hidden.draw(np.random.default_rng(0))
+    inputs, outputs = hidden.noise
+    torch.testing.assert_close(
+        hidden(x), x @ (hidden.weight + hidden.weight_deviation * torch.outer(outputs, inputs)).T
+    )
+    assert any(isinstance(part, torch.nn.Tanh) for part in agent.network.modules())
+
+
 def test_noise_begins_as_large_as_the_setting_says():
     """sigma = std_init / sqrt(inputs), section 3.2."""
     layer = NoisyLinear(16, 8, std_init=0.5)

@@ -98,7 +98,7 @@ def _linear(chain: Chain, layer: Linear) -> None:
 def _noisy_linear(chain: Chain, layer: layer_settings.NoisyLinear) -> None:
     chain.flatten()
     for size in layer.layer_size:
-        modules = NoisyLinear(chain.shape[0], size, layer.std_init), *ACTIVATIONS[layer.activation]()
+        modules = NoisyLinear(chain.shape[0], size, layer.std_init, layer.bias), *ACTIVATIONS[layer.activation]()
         chain.grow(f"noisy_linear {size}", (size,), *modules)
 
 

@@ -129,13 +129,17 @@ class NoisyLinear(nn.Module):
     """A linear layer whose weights are mean + deviation * noise, with factorized noise (Fortunato et al., 2018,
     equations 10 and 11). One draw serves a whole batch."""
 
-    def __init__(self, inputs: int, outputs: int, std_init: float) -> None:
+    bias: nn.Parameter | None
+    bias_deviation: nn.Parameter | None
+
+    def __init__(self, inputs: int, outputs: int, std_init: float, bias: bool = True) -> None:
         super().__init__()
         bound = 1 / math.sqrt(inputs)
         self.weight = nn.Parameter(torch.empty(outputs, inputs).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
+        self.register_parameter("bias", nn.Parameter(torch.empty(outputs).uniform_(-bound, bound)) if bias else None)
         self.weight_deviation = nn.Parameter(torch.full((outputs, inputs), std_init * bound))
-        self.bias_deviation = nn.Parameter(torch.full((outputs,), std_init * bound))
+        deviation = nn.Parameter(torch.full((outputs,), std_init * bound)) if bias else None
+        self.register_parameter("bias_deviation", deviation)
         self.noise: tuple[Tensor, Tensor] | None = None
         """Noise of the inputs and of the outputs; None acts without noise."""
         self._drawn: Tensor | None = None

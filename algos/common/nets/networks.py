@@ -73,9 +73,7 @@ def _noisy(layers: Layers, std_init: float) -> Layers:
     return [
         layer.model_copy(update={"layers": _noisy(layer.layers, std_init)})
         if isinstance(layer, layer_settings.Residual)
-        else layer_settings.NoisyLinear(
-            layer_size=layer.layer_size, activation=layer.activation, std_init=std_init, shared=layer.shared
-        )
+        else layer_settings.NoisyLinear(**layer.model_dump(exclude={"layer_type"}), std_init=std_init)
         if isinstance(layer, Linear)
         else layer
         for layer in layers

@@ -73,9 +73,12 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     rows = RecordedRun(source.path).episodes
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
-        first, last = (int(rows[at]["episode"]) for at in (0, -1)) if rows else (0, 0)
-        numbers = tr("{first:,} to {last:,}", first=first, last=last) if rows else tr("none")
-        raise JoystickError("--episode {number}: train.csv has the episodes {numbers}", number=number, numbers=numbers)
+        if not rows:
+            raise JoystickError("--episode {number}: the run has no training episode", number=number)
+        first, last = (f"{int(rows[at]['episode']):,}" for at in (0, -1))
+        raise JoystickError(
+            "--episode {number}: train.csv has the episodes {first} to {last}", number=number, first=first, last=last
+        )
     at = int(places[0])
     try:
         data = open_data(str(source.path))

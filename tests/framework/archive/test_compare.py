@@ -365,7 +365,7 @@ def refused(*words: str) -> None:
         (["cartpole_dqn", "tasks/cartpole_dqn"], "which is compared with itself; name another run or group too"),
         (["group"], "there is only one series, DQN with 3 runs, which differ in their seed alone"),
         (["cartpole_dqn", "acrobot"], "not comparable: DQN on CartPole-v1, PPO on Acrobot-v1"),
-        (["cartpole_dqn", "new"], "nothing to compare yet: CartPole-v1 is left out: PPO has no evaluation yet"),
+        (["cartpole_dqn", "new"], "nothing to compare yet: CartPole-v1 is left out: there is no evaluation of PPO yet"),
         (["cartpole_dqn", "tested"], "tasks/tested is a test; compare the training run that it tested"),
         (["empty", "new"], "'tasks/empty' is neither a run nor a group of runs"),
         (["a" * 300], "cannot be read"),

@@ -60,3 +60,24 @@ def test_only_one_training_run_pauses(words: list[str], capsys: pytest.CaptureFi
         main([*words, "--pause-at-step", "5"])
     assert end.value.code == 2
     assert "--pause-at-step is for training one run" in capsys.readouterr().err
+
+
+def test_a_run_that_makes_no_steps_cannot_pause_at_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*DQN, "general_cfg.collect_traj=true", "--into", "data"]) == 0
+    words = [
+        "general_cfg.algo_name=BC",
+        *DQN[:2],
+        "algo_cfg.data=data",
+        "general_cfg.max_update=10",
+        "--into",
+        "copied",
+    ]
+    assert main([*words, "--pause-at-step", "5"]) == 2
+    assert (
+        "--pause-at-step counts what is collected, and this run learns from algo_cfg.data alone"
+        in capsys.readouterr().err
+    )
+    assert not Path("copied").exists()
+    assert main(words) == 0
+    assert main(["film", "copied", "--episode", "1", "env_cfg.id=counter"]) == 2
+    assert "--episode 1: the run has no training episode" in capsys.readouterr().err
