@@ -1,16 +1,18 @@
-"""Plays a trained policy of tictactoe or connect four against Random, and tictactoe against a perfect player.
+"""Plays a trained policy of tictactoe or connect four against Random and against a perfect player.
 
 python benchmarks/board_games.py TASK [--games 100] [--model best]
 
 TASK is a task directory. Against each opponent, the policy plays that many games as the first player and as many as the
-second one. It chooses its best action; the opponents draw from their best actions.
+second one. It chooses its best action; the opponents draw from their best actions, which keep the value of the
+position: win, draw or loss. The last line says how many moves of the policy did. The perfect player of connect four
+needs a C++ compiler, 512 MiB of memory, and some minutes for the first moves of its first game.
 """
 
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,14 @@ sys.path.insert(0, str(ROOT))
 
 import joystick  # noqa: E402
 from algos.base import Agent, Array  # noqa: E402
+from benchmarks import connect_four  # noqa: E402
 from config.read.loader import load  # noqa: E402
 from envs.base import VectorEnv  # noqa: E402
 from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 
+Best = Callable[[Array], Sequence[int]]
+"""Observation of the player whose turn it is -> all moves with the result of perfect play."""
 Player = Callable[[Array, int, np.random.Generator], int]
 """(joint observation of the game, place 0 or 1, random numbers) -> action."""
 Squares = tuple[int, ...]
@@ -61,10 +66,34 @@ def best_moves(squares: Squares) -> list[int]:
     return [move for move in moves(squares) if -value(after(squares, move)) == value(squares)]
 
 
-def perfect(seen: Array, place: int, rng: np.random.Generator) -> int:
-    """Plays tictactoe by minimax."""
-    planes = seen["t0"]["obs"][place].reshape(9, 2).astype(int)
-    return int(rng.choice(best_moves(tuple((planes[:, 0] - planes[:, 1]).tolist()))))
+def best_in_tictactoe(planes: Array) -> list[int]:
+    """Returns the best moves by minimax. planes: [3, 3, 2], of the own and the other marks."""
+    marks = planes.reshape(9, 2).astype(int)
+    return best_moves(tuple((marks[:, 0] - marks[:, 1]).tolist()))
+
+
+def best_in(shape: tuple[int, ...]) -> Best | None:
+    """Returns who knows the best moves of the game with observations of this shape; None without a compiler."""
+    if shape == TICTACTOE:
+        return best_in_tictactoe
+    compiler = connect_four.compiler()
+    return None if compiler is None else partial(connect_four.best_moves, compiler=compiler)
+
+
+def perfect(best: Best) -> Player:
+    """Returns a player with the result of perfect play."""
+    return lambda seen, place, rng: int(rng.choice(best(seen["t0"]["obs"][place])))
+
+
+def judged(player: Player, best: Best, moves: Counter[bool]) -> Player:
+    """Returns the same player. moves: counts, for True, its moves that keep the result of perfect play."""
+
+    def play(seen: Array, place: int, rng: np.random.Generator) -> int:
+        move = player(seen, place, rng)
+        moves[move in best(seen["t0"]["obs"][place])] += 1
+        return move
+
+    return play
 
 
 def at_random(seen: Array, place: int, rng: np.random.Generator) -> int:
@@ -129,13 +158,19 @@ def main(argv: list[str] | None = None) -> int:
     if board(env) not in (TICTACTOE, CONNECT_FOUR):
         parser.error(f"{request.task} is a run of another environment than tictactoe and connect four")
     player = trained(joystick.load(request.task, model).agent, env)
-    opponents = {"Random": at_random}
-    if board(env) == TICTACTOE:
-        opponents["a perfect player"] = perfect
+    opponents, best = {"Random": at_random}, best_in(board(env))
+    if best is None:
+        print("no perfect player: it needs a C++ compiler (c++, or CXX)")
+    else:
+        opponents["a perfect player"] = perfect(best)
     for name, opponent in opponents.items():
-        for place, counts in match(env, player, opponent, request.games).items():
+        moves: Counter[bool] = Counter()
+        one = player if best is None or name == "Random" else judged(player, best, moves)
+        for place, counts in match(env, one, opponent, request.games).items():
             listed = ", ".join(f"{counts[word]} {word}" for word in ("won", "drawn", "lost"))
             print(f"{place} player against {name}: {listed}", flush=True)
+        if moves:
+            print(f"{moves[True]:,} of {moves.total():,} moves against it keep the result of perfect play")
     env.close()
     return 0
 

@@ -1,0 +1,114 @@
+// Solves positions of connect four on 6 rows and 7 columns: alpha-beta search on bit boards, with a table of bounds.
+//
+// A board is a number of 49 bits: a column has 7, the lowest row first, of which the highest one stays empty. `own` has
+// the stones of the player whose turn it is, `all` those of both players. Values are 1 for a position that this player
+// wins if both play best, 0 for a draw, -1 for a loss.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+using Board = std::uint64_t;
+
+namespace {
+
+constexpr int COLUMNS = 7, ROWS = 6, HEIGHT = ROWS + 1, SQUARES = COLUMNS * ROWS;
+constexpr int CENTER_FIRST[COLUMNS] = {3, 2, 4, 1, 5, 0, 6};
+
+constexpr Board bottom_row() {
+    Board row = 0;
+    for (int column = 0; column < COLUMNS; ++column) row |= Board(1) << (column * HEIGHT);
+    return row;
+}
+
+constexpr Board BOTTOM = bottom_row(), WHOLE = BOTTOM * ((Board(1) << ROWS) - 1);
+
+constexpr Board of_column(int column) { return ((Board(1) << ROWS) - 1) << (column * HEIGHT); }
+
+// Returns the empty squares that complete four stones in a row.
+Board completing(Board stones, Board all) {
+    Board squares = (stones << 1) & (stones << 2) & (stones << 3);  // upwards
+    for (int step : {HEIGHT, HEIGHT - 1, HEIGHT + 1}) {             // sideways, and both diagonals
+        const Board right = (stones << step) & (stones << 2 * step), left = (stones >> step) & (stones >> 2 * step);
+        squares |= right & (stones << 3 * step);  // the square beyond three stones
+        squares |= right & (stones >> step);      // the gap within them
+        squares |= left & (stones << step);
+        squares |= left & (stones >> 3 * step);
+    }
+    return squares & (WHOLE ^ all);
+}
+
+// Bounds of values that were computed. Many positions have one slot; the last one stays.
+constexpr std::size_t SLOTS = (std::size_t(1) << 26) - 5;
+Board table[SLOTS];  // 512 MiB, of which the system gives what is written to
+
+Board& slot(Board key) { return table[(key * 0x9E3779B97F4A7C15u >> 20) % SLOTS]; }
+
+// Narrows the bounds to those that the table has of the position.
+void narrow(Board key, int& low, int& high) {
+    const Board entry = slot(key);
+    if (entry >> 4 != key) return;
+    low = std::max(low, int(entry & 3) - 1);
+    high = std::min(high, int(entry >> 2 & 3) - 1);
+}
+
+void put(Board key, int low, int high) { slot(key) = key << 4 | Board(high + 1) << 2 | Board(low + 1); }
+
+// Returns whether the value is at least `goal` (0 or 1). The player whose turn it is cannot complete four at once.
+bool reaches(Board own, Board all, int stones, int goal) {
+    const Board other = own ^ all, threats = completing(other, all);
+    Board moves = (all + BOTTOM) & WHOLE;
+    if (const Board forced = moves & threats) {
+        if (forced & (forced - 1)) return false;
+        moves = forced;
+    }
+    moves &= ~(threats >> 1);  // a stone below a threat lets the other player complete it
+    if (!moves) return false;
+    if (stones >= SQUARES - 2) return goal <= 0;  // two squares are left, and neither completes four
+
+    const Board key = own + all;  // a number for each position
+    int low = -1, high = 1;
+    narrow(key, low, high);
+    if (low >= goal) return true;
+    if (high < goal) return false;
+
+    struct Move {
+        Board square;
+        int threats;
+    } ordered[COLUMNS];
+    int count = 0;
+    for (int column : CENTER_FIRST) {
+        const Board square = moves & of_column(column);
+        if (!square) continue;
+        const int made = __builtin_popcountll(completing(own | square, all | square));
+        int at = count++;
+        for (; at > 0 && ordered[at - 1].threats < made; --at) ordered[at] = ordered[at - 1];
+        ordered[at] = {square, made};
+    }
+    bool reached = false;
+    for (int at = 0; at < count && !reached; ++at)  // the other player does not reach more than -goal
+        reached = !reaches(other, all | ordered[at].square, stones + 1, 1 - goal);
+    if (reached) put(key, goal, high);
+    else put(key, low, goal - 1);
+    return reached;
+}
+
+int value(Board own, Board all) {
+    const Board moves = (all + BOTTOM) & WHOLE;
+    if (moves & completing(own, all)) return 1;
+    const int stones = __builtin_popcountll(all);
+    if (stones == SQUARES) return 0;
+    if (reaches(own, all, stones, 1)) return 1;
+    return reaches(own, all, stones, 0) ? 0 : -1;
+}
+
+}  // namespace
+
+// Writes the value of each column for the player whose turn it is; -2 for a full one.
+extern "C" void values_of_columns(Board own, Board all, std::int8_t* values) {
+    const Board moves = (all + BOTTOM) & WHOLE, wins = moves & completing(own, all);
+    for (int column = 0; column < COLUMNS; ++column) {
+        const Board square = moves & of_column(column);
+        values[column] = !square ? -2 : wins & square ? 1 : -value(own ^ all, all | square);
+    }
+}
