@@ -111,7 +111,7 @@ def load(
     folder = work.place(into, task_root, typed)
     earlier = work.add_earlier(task_root, expected_env, take_over)
     work.add_package(choice.id_written())
-    config = work.finish(
+    run = work.finish(
         choice,
         expected_return=choice.promised(document or earlier, preset),
         into=folder,
@@ -119,14 +119,14 @@ def load(
         pause_at_step=pause_at_step,
         no_evaluation=no_evaluation,
     )
-    if pause_at_step is not None and config.algo.offline_updates_of() < 0:
+    if pause_at_step is not None and run.algo.offline_updates_of() < 0:
         raise ConfigError(
             tr(
                 "--pause-at-step counts what is collected, and this run learns from algo_cfg.data alone; set "
                 "general_cfg.max_update, which a resume may raise"
             )
         )
-    return config
+    return run
 
 
 def own_class(env: str | None, flag: str) -> str | None:
