@@ -24,7 +24,7 @@ from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_p
 from tests.tools.fake_ray import Call
 from tests.tools.paths import in_the_suite
 from tests.tools.process import Forked, fork_runs, forked, forking
-from tests.tools.tuning import cluster
+from tests.tools.tuning import cluster, draw_no_curves
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -39,6 +39,7 @@ RESULTS = ("train.csv", "eval.csv", "progress.csv")
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
+    draw_no_curves(monkeypatch)
 
 
 def runs_of(group: str) -> list[Path]:
@@ -60,7 +61,28 @@ def outcome(group: str) -> dict[str, Any]:
     return {**bits, "table": [row[:where] + row[where + 1 :] for row in rows], "means": means}
 
 
+TWO = [*WORDS, "--seeds", "1,2"]
 GROUPS = [[*WORDS, "--seeds", "1..3"], [*EXPERIMENTS, "--seeds", "1,2"]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A group of two seeds that ran through, trained once: to be copied."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("whole"))
+        patch.setattr(job, "POLL_SECONDS", 0.01)
+        fork_runs(patch)
+        draw_no_curves(patch)
+        assert run(*TWO, "--into", "two") == 0
+        return Path("two").absolute()
+
+
+def a_group(whole: Path, into: str = "here") -> Path:
+    """A copy of the group, of which the second seed is to be trained again."""
+    folder = Path(into)
+    shutil.copytree(whole, folder)
+    shutil.rmtree(folder / "seed_2")
+    return folder
 
 
 @pytest.mark.parametrize("words", in_the_suite(GROUPS, GROUPS[1]))
@@ -69,7 +91,7 @@ def test_a_group_whose_sessions_are_killed_ends_as_one_that_ran_through(words: l
     process = Forked(*words, "--into", "parts", "--jobs", "2")
     moments = random.Random(3)
     wait_for(lambda: Path("parts/group.json").exists(), process)
-    for _ in range(4):
+    for _ in range(3):
         time.sleep(moments.uniform(0.0, 0.6))
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
@@ -120,27 +142,29 @@ def test_after_ctrl_c_the_printed_command_trains_what_is_left_and_nothing_twice(
     assert '"finished": 3' in Path("here/group.json").read_text()
 
 
-def test_a_group_whose_first_run_has_not_begun_goes_on_to_a_higher_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = a_group()
+def test_a_group_whose_first_run_has_not_begun_goes_on_to_a_higher_limit(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = a_group(whole)
     shutil.rmtree(folder / "seed_1")
     assert run("resume", "here", "general_cfg.max_update=900") == 2
     assert "general_cfg.max_update: the runs of the group end by max_total_step; give a " in capsys.readouterr().err
-    assert run("resume", "here", "general_cfg.max_total_step=900") == 0
+    assert run("resume", "here", "general_cfg.max_total_step=250") == 0
     assert [read_facts(task / "run.json")["finished"] for task in runs_of("here")] == [True, True]
 
 
 def test_a_group_with_a_higher_limit_is_one_that_had_it_from_the_beginning(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    whole: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit = "general_cfg.max_total_step=400"
-    assert run(*GROUPS[0], limit, "--into", "whole", "--jobs", "2") == 0
-    assert run(*GROUPS[0], "--into", "parts", "--jobs", "2") == 0
+    limit = "general_cfg.max_total_step=300"
+    assert run(*TWO, limit, "--into", "higher", "--jobs", "2") == 0
+    shutil.copytree(whole, "parts")
     assert run("resume", "parts/seed_2", limit) == 0, "one of them has been trained further already"
     with monkeypatch.context() as cut:  # the session ends before a run has begun to go on
         cut.setattr(Group, "take_up", lambda group: (_ for _ in ()).throw(KeyboardInterrupt))
         assert run("resume", "parts", limit) == 130
     assert run("resume", "parts", "--jobs", "2") == 0
-    assert outcome("parts") == outcome("whole")
+    assert outcome("parts") == outcome("higher")
     assert run("resume", "parts") == 2
     assert f"give a higher limit: {PROGRAM} resume parts general_cfg.max_total_step=N" in capsys.readouterr().err
 
@@ -157,15 +181,10 @@ def test_a_run_that_failed_is_tried_again() -> None:
 # -------------------------------------------------------------------------------------------- what cannot go on
 
 
-def a_group(into: str = "here") -> Path:
-    """A group of two seeds, of which the second is to be trained again."""
-    assert run(*WORDS, "--seeds", "1,2", "--into", into) == 0
-    shutil.rmtree(Path(into, "seed_2"))
-    return Path(into)
-
-
-def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = a_group()
+def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = a_group(whole)
     for words, answer in {
         ("algo_cfg.lr=0.5",): "its own settings, and higher limits; leave out algo_cfg.lr=0.5",
         ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
@@ -190,18 +209,18 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
     assert "all of its runs have finished; to train them further, give a higher limit: " in capsys.readouterr().err
 
 
-def test_a_group_goes_on_without_a_run_whose_table_is_damaged(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = a_group()
+def test_a_group_goes_on_without_a_run_whose_table_is_damaged(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_group(whole)
     (folder / "seed_1/results/eval.csv").write_text("a,b\n1,2\n")
-    assert run("resume", "here", "general_cfg.max_total_step=900") == 1
+    assert run("resume", "here", "general_cfg.max_total_step=250") == 1
     assert "here/seed_1/results/eval.csv has other columns than this run; move it away" in capsys.readouterr().out
-    assert read_facts(folder / "seed_2/run.json")["step"] == 900
+    assert read_facts(folder / "seed_2/run.json")["step"] == 250
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(
-    capsys: pytest.CaptureFixture[str],
+    whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = a_group("tasks/Seeds_a")
+    folder = a_group(whole, "tasks/Seeds_a")
     facts = json.loads((folder / "group.json").read_text())
     assert [listed.name for listed in task_list.find_runs()] == ["Seeds_a/seed_1"]
     (folder / "group.json").write_text("{}")
@@ -241,21 +260,11 @@ def test_the_runs_of_experiments_are_known_by_their_names_and_files(
     assert {member.file for member in found} == {f"{name}.yaml" for name in files}
 
 
-@pytest.fixture(scope="module")
-def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A group as `a_group` makes it, made once: to be copied."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("group"))
-        fork_runs(patch)
-        return a_group().absolute()
-
-
 @pytest.mark.parametrize("name", ["config.yaml", "group.json", "seed_1", "seed_2", "seed_2.errors.txt", "seeds.csv"])
 def test_a_group_with_a_link_is_refused_and_nothing_is_changed(
-    name: str, group: Path, capsys: pytest.CaptureFixture[str]
+    name: str, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = Path("here")
-    shutil.copytree(group, folder)
+    folder = a_group(whole)
     Path("mine").mkdir()
     place = folder / name
     target = Path("mine", name)
@@ -272,10 +281,9 @@ def test_a_group_with_a_link_is_refused_and_nothing_is_changed(
 
 
 def test_the_cluster_that_a_folder_names_is_not_used_without_a_word(
-    group: Path, capsys: pytest.CaptureFixture[str]
+    whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = Path("here")
-    shutil.copytree(group, folder)
+    folder = a_group(whole)
     text = (folder / "config.yaml").read_text()
     text = text.replace("mp_backend: single", "mp_backend: ray").replace("ray_address: null", "ray_address: evil:1")
     (folder / "config.yaml").write_text(text)
@@ -301,25 +309,23 @@ def dies_once(call: Call) -> str | None:
 
 
 def test_a_cluster_trains_whole_runs_with_the_bits_of_this_machine(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(*WORDS, "--seeds", "1..3", "--into", "whole") == 0
     ray = cluster(monkeypatch, dies_once)
     words = ("general_cfg.mp_backend=ray", "general_cfg.ray_address=10.0.0.1:6379")
-    assert run(*WORDS, "--seeds", "1..3", "--into", "there", *words) == 0
+    assert run(*TWO, "--into", "there", *words) == 0
     out = capsys.readouterr().out
-    assert "3 runs, 2 at once: there" in out
+    assert "2 runs, 2 at once: there" in out
     assert "run seed 2: killed after run; it goes on from where it was" in out
-    assert outcome("there") == outcome("whole")
-    assert len(ray.actors) == 4, "3 runs, 1 of them again"
+    assert outcome("there") == outcome(str(whole))
+    assert len(ray.actors) == 3, "2 runs, 1 of them again"
     settings = Path("there/config.yaml").read_text()
     assert "mp_backend: single" in settings, "it goes on here, too"
     assert "10.0.0.1" not in settings, "a stranger's folder names no machine to connect to"
     shutil.rmtree("there/seed_2")
-    shutil.rmtree("there/seed_3")
     assert run("resume", "there", *words) == 0
-    assert len(ray.actors) == 6
-    assert outcome("there") == outcome("whole")
+    assert len(ray.actors) == 4
+    assert outcome("there") == outcome(str(whole))
 
 
 def test_several_workers_of_a_run_are_spread_and_not_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,20 +3,20 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from config.program import MAIN
 from framework.disk.task_dir import held_lock
 from framework.jobs import supervisor
 from framework.jobs.supervisor import Deaths, End, Supervisor, reached
 from framework.runs import supervisor_pipe
 from framework.screen import stages
 from main import main
+from tests.framework.jobs.test_seeds import children_of, wait_for
+from tests.tools.process import Forked
 
 CHILD = """
 import json, os, signal, sys, time
@@ -212,27 +212,33 @@ def test_a_folder_that_exists_is_gone_on_with_or_has_finished_or_is_another_run(
     assert "run was trained with QLearning, and algo_name is Sarsa" in capfd.readouterr().err
 
 
+class ForkedChild(Forked):
+    """subprocess.Popen for the child of a supervisor."""
+
+    def __init__(self, command: list[str], *, env: dict[str, str], **_: Any) -> None:
+        def work() -> int:
+            os.environ |= env
+            return main(command[2:])
+
+        super().__init__(work=work)
+
+
 @pytest.mark.run
-def test_a_run_whose_process_is_killed_is_the_run_that_was_left_alone(tmp_path: Path) -> None:
+def test_a_run_whose_process_is_killed_is_the_run_that_was_left_alone(tmp_path: Path, monkeypatch) -> None:
     """tests/stress/keep_alive.py kills at more moments, and more kinds of runs."""
     words = ["--algo=DQN", *SHORT[3:], "general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.01"]
     words += ["algo_cfg.learning_starts=32", "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=50"]
-    run, command = tmp_path / "run", [sys.executable, str(MAIN), *words, "--into"]
-    alone = subprocess.Popen([*command, str(tmp_path / "alone")], stdout=subprocess.DEVNULL)
-    process = subprocess.Popen(
-        [*command, str(run), "--keep-alive"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    until = time.monotonic() + 120
-    while reached(run) < 1 and time.monotonic() < until:
-        time.sleep(0.01)
-    [pid] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    os.kill(int(pid), signal.SIGKILL)
-    said = process.communicate(timeout=120)[1]
-    assert (alone.wait(120), process.returncode) == (0, 0), said
-    assert said.count("it goes on from checkpoint") == 1
+    run = tmp_path / "run"
+    monkeypatch.setattr(supervisor, "subprocess", SimpleNamespace(Popen=ForkedChild))
+    process = Forked(*words, "--into", str(run), "--keep-alive")
+    wait_for(lambda: reached(run) >= 1, process)
+    [pid] = children_of(process.pid)
+    os.kill(pid, signal.SIGKILL)
+    assert process.wait() == 0, process.stderr
+    assert process.stderr.count("it goes on from checkpoint") == 1
+    assert main([*words, "--into", str(tmp_path / "alone")]) == 0
     for name in ("results/train.csv", "results/eval.csv", "results/progress.csv", "models/best/state.safetensors"):
-        if (tmp_path / "alone" / name).exists():
-            assert (run / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+        assert (run / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
 
 
 def test_the_supervisor_says_nothing_while_a_child_works(child, monkeypatch: pytest.MonkeyPatch, capfd) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,10 +20,10 @@ from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
 from tests.tools.charts import lines
-from tests.tools.process import Forked
-from tests.tools.tuning import GENERAL, forking, run, table, written
+from tests.tools.process import Forked, fork_runs
+from tests.tools.tuning import GENERAL, curves, draw_no_curves, forking, run, table, written
 
-__all__ = ["forking"]
+__all__ = ["curves", "forking"]
 pytestmark = pytest.mark.usefixtures("forking")
 
 NINE = f"""\
@@ -33,16 +34,34 @@ algo_cfg:
   gamma: {{grid: [0.9, 0.95, 0.99]}}
 tune_cfg: {{samples: 3, scheduler: halving, score: return_mean}}
 """
+FOUR = (
+    NINE.replace("[0.9, 0.95, 0.99]", "[0.9, 0.99]").replace("samples: 3", "samples: 2, eta: 2").replace("270", "240")
+)
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
+    draw_no_curves(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tuning of three trials that came to its end, trained once: to be copied."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("three"))
+        patch.setattr(job, "POLL_SECONDS", 0.01)
+        fork_runs(patch)
+        draw_no_curves(patch)
+        written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
+        assert run("tune", "--yaml", "tune.yaml", "--into", "done") == 0
+        return Path("done").absolute()
 
 
 # --------------------------------------------------------------------------------------------------- what it does
 
 
+@pytest.mark.usefixtures("curves")
 def test_a_grid_is_tried_as_a_whole_and_the_best_settings_train_to_what_their_file_promises(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -77,14 +96,15 @@ def test_population_based_training_goes_on_from_the_best_with_other_settings() -
     written(f"""\
 general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 90}}
 env_cfg: {{id: shifted}}
-algo_cfg: {{lr: {{log: [1e-4, 0.1]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
-tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
+algo_cfg: {{lr: {{log: [1e-4, 0.1]}}, batch_size: {{choice: [8, 16, 32]}}, learning_starts: 20}}
+tune_cfg: {{samples: 2, scheduler: pbt, rungs: 30, score: return_mean, seed: 4}}
 """)
     assert run("tune", "--yaml", "tune.yaml", "--into", str(folder)) == 0
     rows = {row["name"]: row for row in table(folder)}
-    assert [row["state"] for row in rows.values()].count("finished") == 4
+    assert [row["state"] for row in rows.values()].count("finished") == 2
+    assert rows["000"]["algo_cfg.batch_size"] != rows["001"]["algo_cfg.batch_size"], "or any copy would pass"
     copies = [name for name in rows if "_" in name]
-    assert len(copies) == 2, "one of four at each of two rungs"
+    assert len(copies) == 2, "one of two at each of two rungs"
     known = json.loads((folder / "tune.json").read_text())["trials"]
     for name in copies:
         parent = rows[known[name]["parent"]]
@@ -96,20 +116,17 @@ tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
 
 def test_population_based_training_changes_a_value_within_a_schedule() -> None:
     written(f"""\
-general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 90}}
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
 env_cfg: {{id: shifted}}
-algo_cfg: {{lr: {{linear: [{{log: [1e-4, 0.1]}}, 0.0]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
-tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
+algo_cfg: {{lr: {{linear: [{{log: [1e-4, 0.1]}}, 0.0]}}}}
+tune_cfg: {{samples: 2, scheduler: pbt, rungs: 30, score: return_mean}}
 """)
     assert run("tune", "--yaml", "tune.yaml", "--into", "pbt") == 0
     rows = {row["name"]: row for row in table(Path("pbt"))}
     known = json.loads(Path("pbt/tune.json").read_text())["trials"]
-    copies = [name for name in rows if "_" in name]
-    assert len(copies) == 2
-    for name in copies:
-        parent = rows[known[name]["parent"]]
-        assert rows[name]["algo_cfg.batch_size"] == parent["algo_cfg.batch_size"]
-        assert rows[name]["algo_cfg.lr.linear[0]"] != parent["algo_cfg.lr.linear[0]"]
+    [copy] = [name for name in rows if "_" in name]
+    parent = rows[known[copy]["parent"]]
+    assert rows[copy]["algo_cfg.lr.linear[0]"] != parent["algo_cfg.lr.linear[0]"]
 
 
 def test_a_trial_of_several_seeds_has_their_interquartile_mean_as_score() -> None:
@@ -289,10 +306,9 @@ def test_without_room_on_the_disk_nothing_starts(
 
 
 def test_a_tuning_is_continued_by_its_name_in_any_language(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    three: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
-    assert run("tune", "--yaml", "tune.yaml", "--into", "tasks/done") == 0
+    shutil.copytree(three, "tasks/done")
     before = table("tasks/done", without=())
     assert joystick.tune(resume="done").folder == Path("tasks/done").absolute()
     capsys.readouterr()
@@ -310,10 +326,9 @@ def test_a_tuning_is_continued_by_its_name_in_any_language(
 
 
 def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_time(
-    capsys: pytest.CaptureFixture[str],
+    three: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
-    assert run("tune", "--yaml", "tune.yaml", "--into", "done") == 0
+    shutil.copytree(three, "done")
     before = table("done", without=())
     assert run("tune", "--resume", "done") == 0, "nothing is left to do"
     assert table("done", without=()) == before
@@ -337,19 +352,20 @@ def outcome(folder: str) -> Any:
     return table(folder), json.loads(Path(folder, "tune.json").read_text())["best"]
 
 
-def test_halving_of_nine_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whatever_is_killed(
+def test_halving_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whatever_is_killed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    written(NINE)
+    """tests/stress/tuning_kills.py kills at more moments."""
+    written(FOUR)
     assert run("tune", "--yaml", "tune.yaml", "--into", "whole", "--jobs", "1") == 0
-    assert sorted(int(row["step"]) for row in table("whole")) == [30] * 6 + [90] * 2 + [270]
+    assert sorted(int(row["step"]) for row in table("whole")) == [60] * 2 + [120, 240]
     [winner] = [row for row in table("whole") if row["state"] == "finished"]
     assert f"best         trial {winner['name']}, return_mean" in capsys.readouterr().out
     scores = [float(row["score"]) for row in table("whole")]
     assert max(scores) == float(winner["score"])
     assert len(set(scores)) > 1, "or any choice would pass"
     process = Forked("tune", "--yaml", "whole/config.yaml", "--into", "parts", "--jobs", "2")
-    for rows in (1, 3, 5):
+    for rows in (1, 3):
         deadline = time.monotonic() + 60
         while process.poll() is None and len(list(Path("parts/trials").glob("*/run.json"))) < rows:
             assert time.monotonic() < deadline
@@ -397,10 +413,8 @@ def test_a_process_that_an_earlier_session_has_left_is_waited_for_and_not_joined
     assert Path("left/trials/001/run.json").exists()
 
 
-def test_a_tuning_is_listed_by_its_trials_and_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
-    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
-    assert run("tune", "--yaml", "tune.yaml", "--into", "tasks/Tune_a") == 0
-    capsys.readouterr()
+def test_a_tuning_is_listed_by_its_trials_and_is_no_run(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(three, "tasks/Tune_a")
     assert run("runs") == 0
     lines = sorted(line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:])
     assert lines == [f"Tune_a/trials/{number:03}" for number in range(3)]
