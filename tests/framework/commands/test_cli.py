@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from framework import catalog
 from framework.commands import work
 from framework.commands.line import parser, start
 from tests.tools.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
+from tests.tools.paths import in_the_suite
+from tests.tools.process import forked_program
 
 ROOT = Path(__file__).parents[3]
 
@@ -277,16 +280,16 @@ def test_streams_that_cannot_be_reconfigured_are_left_alone(
     assert run("list", "algos") == 0
 
 
-@pytest.mark.parametrize(
-    ("package", "words", "command_"),
-    [
-        ("Box2D", ["env_cfg.id=LunarLander-v3"], 'pip install "gymnasium[box2d]"'),
-        ("pygame", ["env_cfg.id=LunarLander-v3"], 'pip install "gymnasium[box2d]"'),
-        ("mujoco", ["--algo", "PPO", "--env", "Hopper-v5"], 'pip install "gymnasium[mujoco]"'),
-        ("ale_py", ["--algo", "PPO", "--env", "ALE/Pong-v5"], "pip install ale-py"),
-        ("pygame", ["env_cfg.render_mode=rgb_array"], 'pip install "gymnasium[classic-control]"'),
-    ],
-)
+MISSING = [
+    ("Box2D", ["env_cfg.id=LunarLander-v3"], 'pip install "gymnasium[box2d]"'),
+    ("pygame", ["env_cfg.id=LunarLander-v3"], 'pip install "gymnasium[box2d]"'),
+    ("mujoco", ["--algo", "PPO", "--env", "Hopper-v5"], 'pip install "gymnasium[mujoco]"'),
+    ("ale_py", ["--algo", "PPO", "--env", "ALE/Pong-v5"], "pip install ale-py"),
+    ("pygame", ["env_cfg.render_mode=rgb_array"], 'pip install "gymnasium[classic-control]"'),
+]
+
+
+@pytest.mark.parametrize(("package", "words", "command_"), in_the_suite(MISSING, *MISSING[1:]))
 def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
     package: str, words: list[str], command_: str, tmp_path: Path
 ) -> None:
@@ -309,13 +312,15 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("before", "frozen"), [("", True), ("import torch", False)])
-def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, tmp_path: Path) -> None:
-    """Unless torch was there before, with what a program has made of it. What was garbage is collected first, and what
-    becomes garbage is collected later."""
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_run_leaves_torch_to_no_garbage_collector(frozen: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    """Unless torch was there before, with what a program has made of it, as in a forked process. What was garbage is
+    collected first, and what becomes garbage is collected later."""
+    monkeypatch.chdir(tmp_path)
+    words = ["--algo=QLearning", "--env=FrozenLake-v1", "general_cfg.max_total_step=20", "general_cfg.save_fig=false"]
     code = (
-        f"{before}\n"
         "import gc, sys, weakref\n"
+        "gc.unfreeze()\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
         "import main\n"
         "from framework.assemble import fit\n"
@@ -325,12 +330,13 @@ def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, t
         "found = [weakref.ref(loops[0])]\n"
         "check = fit.check\n"
         "fit.check = lambda config: (check(config), loops.clear())\n"
-        "print(main.main(sys.argv[1:]), file=sys.stderr)\n"
+        f"print(main.main({words}), file=sys.stderr)\n"
         "print(gc.isenabled(), gc.get_freeze_count() > 100_000, found[0]() is None, file=sys.stderr)\n"
     )
-    words = ["--algo=QLearning", "--env=FrozenLake-v1", "general_cfg.max_total_step=20", "general_cfg.save_fig=false"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    done = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+        if frozen
+        else forked_program(code)
     )
     status, facts = done.stderr.splitlines()[-2:]
     assert (status, facts.split()[:2]) == ("0", ["True", str(frozen)])

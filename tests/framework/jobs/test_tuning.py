@@ -34,9 +34,12 @@ algo_cfg:
   gamma: {{grid: [0.9, 0.95, 0.99]}}
 tune_cfg: {{samples: 3, scheduler: halving, score: return_mean}}
 """
-FOUR = (
-    NINE.replace("[0.9, 0.95, 0.99]", "[0.9, 0.99]").replace("samples: 3", "samples: 2, eta: 2").replace("270", "240")
-)
+FOUR = f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 240}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{epsilon_start: {{uniform: [0.02, 1.0]}}, gamma: {{grid: [0.9, 0.99]}}}}
+tune_cfg: {{samples: 2, scheduler: halving, rungs: 30, eta: 2, score: return_mean, seed: 3}}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -358,12 +361,12 @@ def test_halving_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whateve
     """tests/stress/tuning_kills.py kills at more moments."""
     written(FOUR)
     assert run("tune", "--yaml", "tune.yaml", "--into", "whole", "--jobs", "1") == 0
-    assert sorted(int(row["step"]) for row in table("whole")) == [60] * 2 + [120, 240]
+    assert sorted(int(row["step"]) for row in table("whole")) == [30] * 2 + [60, 240]
     [winner] = [row for row in table("whole") if row["state"] == "finished"]
     assert f"best         trial {winner['name']}, return_mean" in capsys.readouterr().out
     scores = [float(row["score"]) for row in table("whole")]
     assert max(scores) == float(winner["score"])
-    assert len(set(scores)) > 1, "or any choice would pass"
+    assert winner["name"] != "000", "or no comparison would do"
     process = Forked("tune", "--yaml", "whole/config.yaml", "--into", "parts", "--jobs", "2")
     for rows in (1, 3):
         deadline = time.monotonic() + 60

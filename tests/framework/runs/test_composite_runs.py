@@ -20,6 +20,7 @@ from framework.errors import JoystickError
 from main import main
 from tests.tools.distributed import Run as Cluster
 from tests.tools.distributed import config_of, frozen, local, remote
+from tests.tools.paths import in_the_suite
 
 ONLINE = ["PPO", "A2C", "IMPALA", "TRPO", "REINFORCE", "RecurrentPPO", "SAC"]
 SMALL = [{"layer_type": "linear", "layer_size": [8], "activation": "tanh"}]
@@ -203,7 +204,7 @@ def test_data_with_half_a_choice_are_refused(tmp_path: Path) -> None:
         run_of("BC", tmp_path / "run", data=str(path), **FROM_DATA).train()
 
 
-@pytest.mark.parametrize("algo", ["PPO", "RecurrentPPO", "SAC"])
+@pytest.mark.parametrize("algo", in_the_suite(["PPO", "RecurrentPPO", "SAC"], "RecurrentPPO", "SAC"))
 def test_an_exported_file_chooses_as_the_agent_does(tmp_path: Path, algo: str, capsys: Any) -> None:
     """The command compares the file with the agent, and refuses to write one that differs."""
     pytest.importorskip("onnx")

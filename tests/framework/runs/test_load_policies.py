@@ -25,11 +25,17 @@ def loaded(folder: Path, toy: str, policies: dict[str, list[str]], **options: An
 POLES = {"a": ["agents=pole_0", *DRQN], "b": ["agents=pole_1", *DQN]}
 
 
-def test_agents_act_by_name_and_keep_their_own_state(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def poles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a policy for each of two poles, trained once."""
+    folder = tmp_path_factory.mktemp("poles") / "run"
+    loaded(folder, "poles", POLES)
+    return folder
+
+
+def test_agents_act_by_name_and_keep_their_own_state(poles: Path) -> None:
     """What an agent does not see changes nothing for it; the recurrent policy remembers only its own calls."""
-    policies = loaded(tmp_path / "run", "poles", POLES)
-    alone = loaded(tmp_path / "run", "poles", POLES, policy="a")
-    other = loaded(tmp_path / "run", "poles", POLES, policy="b")
+    policies, alone, other = (joystick.load(poles, "latest", policy=policy) for policy in (None, "a", "b"))
     rng = np.random.default_rng(0)
     seen, states = rng.normal(size=(12, 2, 4)).astype(np.float32), []
     for _episode in range(2):
@@ -48,21 +54,21 @@ def test_agents_act_by_name_and_keep_their_own_state(tmp_path: Path) -> None:
     assert np.allclose(states[0], states[len(states) // 2])
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_an_observation_that_is_not_finite_is_refused_as_in_training(tmp_path: Path, bad: float) -> None:
-    policies = loaded(tmp_path / "run", "poles", POLES)
-    alone = loaded(tmp_path / "run", "poles", POLES, policy="a")
-    good = np.zeros(4, np.float32)
-    with pytest.raises(joystick.JoystickError, match=r"^act: agent 'pole_1': the observation is not finite: \[ ?0"):
-        policies.act({"pole_0": good, "pole_1": np.array([0, 0, bad, 0], np.float32)})
-    with pytest.raises(joystick.JoystickError, match=r"^act: agent 'pole_0': the observation is not finite"):
-        alone.act([0.0, bad, 0.0, 0.0])
-    assert set(policies.act({"pole_0": good})) == {"pole_0"}
-    assert main(["env_cfg.id=CartPole-v1", "general_cfg.max_total_step=40", "--into", str(tmp_path / "one")]) == 0
+def test_an_observation_that_is_not_finite_is_refused_as_in_training(poles: Path, tmp_path: Path) -> None:
+    policies, alone = joystick.load(poles, "latest"), joystick.load(poles, "latest", policy="a")
+    short = ["general_cfg.max_total_step=40", "general_cfg.save_fig=false"]
+    assert main(["env_cfg.id=CartPole-v1", *short, "--into", str(tmp_path / "one")]) == 0
     single = joystick.load(tmp_path / "one", "latest")
-    with pytest.raises(joystick.JoystickError, match=r"^act: the observation is not finite: \[ ?0"):
-        single.act([0.0, bad, 0.0, 0.0])
-    assert single.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+    good = np.zeros(4, np.float32)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(joystick.JoystickError, match=r"^act: agent 'pole_1': the observation is not finite: \[ ?0"):
+            policies.act({"pole_0": good, "pole_1": np.array([0, 0, bad, 0], np.float32)})
+        with pytest.raises(joystick.JoystickError, match=r"^act: agent 'pole_0': the observation is not finite"):
+            alone.act([0.0, bad, 0.0, 0.0])
+        assert set(policies.act({"pole_0": good})) == {"pole_0"}
+        with pytest.raises(joystick.JoystickError, match=r"^act: the observation is not finite: \[ ?0"):
+            single.act([0.0, bad, 0.0, 0.0])
+        assert single.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
 
 
 def test_masks_are_obeyed(tmp_path: Path) -> None:
@@ -105,11 +111,11 @@ def test_agents_with_changing_names_take_turns_in_a_slot(tmp_path: Path) -> None
         policies.act({"middle": goal})
 
 
-def test_what_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_loaded_is_named(poles: Path, tmp_path: Path) -> None:
     with pytest.raises(joystick.JoystickError, match="no policy 'aa'; did you mean a"):
-        loaded(tmp_path / "run", "poles", POLES, policy="aa")
+        joystick.load(poles, "latest", policy="aa")
     with pytest.raises(joystick.JoystickError, match="policy a has pole_0"):
-        loaded(tmp_path / "run", "poles", POLES, policy="a", agent="pole_1")
+        joystick.load(poles, "latest", policy="a", agent="pole_1")
     joint = {"both": ["agents=pole_*", "joint=true", "algo_name=PPO", f"actor_layers={SMALL}"]}
     with pytest.raises(joystick.JoystickError, match="controls its agents as one"):
         loaded(tmp_path / "joint", "poles", joint, policy="both")

@@ -38,6 +38,14 @@ def trained(tmp_path_factory):
     return run
 
 
+def run_of(into="run", **options):
+    general = {**SETTINGS, **options.pop("general_cfg", {})}
+    algo = {"batch_size": 256, "sgd_batch_size": 64}
+    return joystick.Run(
+        "PPO", "CartPole-v1", seed=1, preset=None, into=into, general_cfg=general, algo_cfg=algo, **options
+    )
+
+
 class _Tags(HTMLParser):
     def __init__(self, page):
         super().__init__()
@@ -61,7 +69,7 @@ def tags_of(page):
 
 
 def test_a_run_is_shown_as_cards_and_a_curve_while_it_trains_and_after(trained):
-    with joystick.Run("PPO", "CartPole-v1", seed=1, preset=None, into="open", general_cfg=SETTINGS) as run:
+    with run_of("open") as run:
         begun = run._repr_html_()
         assert "img" not in [tag for tag, _ in tags_of(begun)]
         run.train(600)
@@ -100,9 +108,8 @@ def test_film_gives_what_a_notebook_shows_and_the_path_and_changes_no_training(k
         pytest.importorskip("imageio_ffmpeg")
     rows = []
     for filmed in (False, True):
-        general = {**SETTINGS, "video_format": kind}
-        with joystick.Run("PPO", "CartPole-v1", seed=1, preset=None, into=f"run{filmed}", general_cfg=general) as run:
-            run.train(300)
+        with run_of(f"run{filmed}", general_cfg={"video_format": kind}) as run:
+            run.train(256)
             if filmed:
                 film = run.film()
                 assert film.path == run.task / "videos" / f"update_{run.count.update}.{kind}"
@@ -110,7 +117,7 @@ def test_film_gives_what_a_notebook_shows_and_the_path_and_changes_no_training(k
                 assert film.scores["episodes"] == 1
                 assert [name for name, _ in tags_of(film._repr_html_())].count(tag) == 1
                 assert f"videos/{film.path.name}" in repr(film)
-            run.train(300)
+            run.train(256)
         rows.append((run.task / "results" / "train.csv").read_bytes())
     assert rows[0] == rows[1]
     with pytest.raises(joystick.JoystickError, match="the run is closed"):
@@ -160,13 +167,6 @@ class Shell:
         states = [bundle]
         self.outputs.append(states)
         return types.SimpleNamespace(update=lambda bundle, raw: states.append(bundle))
-
-
-def run_of(into="run", **options):
-    algo = {"batch_size": 256, "sgd_batch_size": 64}
-    return joystick.Run(
-        "PPO", "CartPole-v1", seed=1, preset=None, into=into, general_cfg=SETTINGS, algo_cfg=algo, **options
-    )
 
 
 def test_a_program_shows_progress_on_the_terminal_if_asked_for(capsys):
@@ -337,8 +337,9 @@ def test_another_thread_may_look_at_a_run_that_trains():
 
 def test_names_with_html_in_them_are_text(trained):
     evil = "<img src=x onerror=alert(1)>"
-    with joystick.Run("PPO", "CartPole-v1", preset=None, into=evil.replace("/", ""), general_cfg=SETTINGS) as run:
-        run.train(300)
+    with run_of(evil.replace("/", "")) as run:
+        run.train(256)
+        run.save()
         film = Film(run.task / evil, evil, {})
         pages = [run._repr_html_(), joystick.load(run, "latest")._repr_html_(), film._repr_html_()]
     for page in pages:

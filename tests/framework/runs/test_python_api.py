@@ -287,16 +287,7 @@ def test_ctrl_c_ends_the_round_and_nothing_is_lost():
         assert again.train(100)["step"] == 200
 
 
-def test_a_run_that_is_left_open_is_saved_at_the_end_of_the_program():
-    code = "import joystick; joystick.Run('QLearning', 'FrozenLake-v1', seed=1, into='open').train(200)"
-    env = {**__import__("os").environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
-    assert "open was left open; it is saved and closed" in done.stderr
-    with joystick.Run.resume("open") as run:
-        assert run.count.step >= 200
-
-
-def test_a_restore_that_fails_leaves_the_other_runs_of_the_program_to_be_saved():
+def test_a_run_that_is_left_open_is_saved_at_the_end_of_the_program_also_after_a_restore_of_another_that_failed():
     code = """
 import joystick
 from framework.runs.experiment import Experiment
