@@ -90,13 +90,12 @@ def test_what_was_said_before_ctrl_c_is_kept(
 def test_what_cannot_be_talked_to_is_refused(
     expert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        main(["--algo", "REINFORCE", "--env", "CartPole-v1", "general_cfg.max_episode=1", "--into", "tasks/cart"]) == 0
-    )
+    cart = ["--algo", "REINFORCE", "--env", "CartPole-v1", "general_cfg.max_episode=1", "general_cfg.save_fig=false"]
+    assert main([*cart, "--into", "tasks/cart"]) == 0
     assert main(["talk", "cart"]) == 2
     assert "CartPole-v1 has nobody to talk to" in capsys.readouterr().err
     several = ["--algo", "PPO", "general_cfg.env_name=toy", "env_cfg.id=poles", "general_cfg.max_total_step=64"]
-    assert main([*several, "algo_cfg.batch_size=64", "--into", "tasks/poles"]) == 0
+    assert main([*several, "algo_cfg.batch_size=64", "general_cfg.save_fig=false", "--into", "tasks/poles"]) == 0
     assert main(["talk", "poles"]) == 2
     assert "poles has nobody to talk to" in capsys.readouterr().err
     assert talking("bye\n", monkeypatch, "--record", "tasks/expert/said.txt") == 2

@@ -21,6 +21,7 @@ from framework.disk.task_dir import add_facts
 from framework.jobs import own_objects, seeds
 from framework.runs import signals
 from tests.tools.process import forked_program
+from tests.tools.tuning import draw_no_curves
 
 SHORT = {"max_total_step": 200, "online_eval_episode": 2, "save_fig": False, "loggers": ["csv"]}
 PROGRAM = (
@@ -41,7 +42,7 @@ class Line(gymnasium.Env):
         self.steps += 1
         return np.zeros(1, np.float32), float(action), self.steps == 5, False, {}
 
-group = joystick.train("PPO", Line, seeds=2, into="tasks/line", general_cfg=SHORT)
+group = joystick.train("PPO", Line, seeds=2, into="tasks/line", general_cfg=SHORT, algo_cfg={"batch_size": 64})
 print(group)
 print(group.seeds, [path.name for path in group.runs], group.best.name)
 print(joystick.load(group.best).act([0.0]))
@@ -78,7 +79,10 @@ class Unsendable(gymnasium.Env):
 
 
 @pytest.mark.run
-def test_a_class_of_the_program_is_trained_with_each_seed_in_a_process_of_its_own() -> None:
+def test_a_class_of_the_program_is_trained_with_each_seed_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw_no_curves(monkeypatch)
     done = forked_program(PROGRAM)
     assert done.returncode == 0, done.stderr
     assert "PPO on Line, 2 seeds: tasks/line" in done.stdout

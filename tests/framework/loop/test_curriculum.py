@@ -44,7 +44,7 @@ def run_of(folder: Path, curriculum: Any, env: Any = Staged, workers: int = 0, r
     if workers:
         general |= {"mp_backend": "ray", "n_workers": workers, "run_ahead": 0}
     env_cfg = {"n_envs": rows, "vectorization": "sync", **more.pop("env_cfg", {})}
-    small = {"batch_size": 8 * max(workers, 1) * rows, "sgd_batch_size": 8}
+    small = {"batch_size": 8 * max(workers, 1) * rows, "sgd_batch_size": 8, "k_epochs": 1}
     return joystick.Run("PPO", env, seed=5, general_cfg=general, env_cfg=env_cfg, algo_cfg=small, into=folder, **more)
 
 

@@ -11,8 +11,9 @@ from main import main
 
 DQN = [
     *("general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=DQN", "general_cfg.seed=3"),
-    *("general_cfg.max_total_step=600", "general_cfg.online_eval=true", "general_cfg.model_save_fre=100"),
+    *("general_cfg.max_total_step=360", "general_cfg.online_eval=true", "general_cfg.model_save_fre=100"),
     *("algo_cfg.lr_schedule=linear", "algo_cfg.epsilon={linear: [1.0, 0.1]}", "algo_cfg.learning_starts=50"),
+    "algo_cfg.value_layers=[{layer_type: linear, layer_size: 8}]",
     *("general_cfg.iteration_steps=150", "general_cfg.online_eval_episode=2", "general_cfg.save_fig=false"),
 ]
 EQUAL = ("results/train.csv", "results/eval.csv", "results/progress.csv")
@@ -40,7 +41,7 @@ def test_a_run_that_pauses_and_is_resumed_equals_one_that_does_not() -> None:
     assert main(["resume", "./parts"]) == 0
     facts = json.loads(Path("parts/run.json").read_text())
     assert facts["finished"]
-    assert facts["outcome"] == "max_total_step 600 reached"
+    assert facts["outcome"] == "max_total_step 360 reached"
     assert list(facts["pauses"]) == ["230", "300"]
     for name in EQUAL:
         assert Path("parts", name).read_bytes() == Path("whole", name).read_bytes(), name

@@ -112,7 +112,7 @@ def run_of(
     )
 
 
-@pytest.mark.parametrize("algo", ONLINE)
+@pytest.mark.parametrize("algo", in_the_suite(ONLINE, "PPO", "RecurrentPPO", "SAC"))
 def test_masks_are_obeyed_and_a_run_is_resumed_to_the_bit(tmp_path: Path, algo: str) -> None:
     """The toy raises at an illegal mode."""
     states = []

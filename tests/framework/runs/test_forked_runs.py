@@ -36,10 +36,9 @@ def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def played(name: str, child: str, end: str = END) -> str:
-    """What the program prints to stderr, whose forked child does this in the middle of its run."""
-    source = BEGIN % name + (FORK % child if child else "") + end
-    process = forked_program(source)
+def played(name: str, middle: str) -> str:
+    """What the program prints to stderr that does this in the middle of its run."""
+    process = forked_program(BEGIN % name + middle + END)
     assert process.returncode == 0, process.stderr
     return process.stderr
 
@@ -48,22 +47,19 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    "child",
-    [
+LOOK = "before = {p: p.read_bytes() for p in run.task.rglob('*') if p.is_file()}\n"
+SAME = "assert before == {p: p.read_bytes() for p in run.task.rglob('*') if p.is_file()}\n"
+
+
+def test_a_forked_child_leaves_the_run_of_its_parent_alone():
+    ends = (
         NORMAL_EXIT,
         "run.close(); os._exit(0)",
         "run.__exit__(None, None, None); os._exit(0)",
         "import logging; logging.getLogger('joystick').warning('from the child'); logging.shutdown(); os._exit(0)",
-    ],
-    ids=["exit", "close", "with", "logging"],
-)
-def test_a_forked_child_leaves_the_run_of_its_parent_alone(child):
-    look = "before = {p: p.read_bytes() for p in run.task.rglob('*') if p.is_file()}\n"
-    same = "assert before == {p: p.read_bytes() for p in run.task.rglob('*') if p.is_file()}\n"
-    process = forked_program(BEGIN % "forked" + look + FORK % child + same + END)
-    assert process.returncode == 0, process.stderr
-    assert "left open" not in process.stderr
+    )
+    said = played("forked", "".join(LOOK + FORK % end + SAME for end in ends))
+    assert "left open" not in said
     played("alone", "")
     assert fingerprint(Path("forked")) == fingerprint(Path("alone"))
     with joystick.Run.resume("forked") as again:
@@ -71,29 +67,25 @@ def test_a_forked_child_leaves_the_run_of_its_parent_alone(child):
         assert again.train(30)["step"] == 150
 
 
-@pytest.mark.parametrize(
-    "call",
-    ["train(10)", "save()", "restore(0)", "evaluate()", "set_weights({})", "weights()", "sample(5)", "set_phase(1)"],
-)
-def test_a_forked_child_that_uses_the_run_is_told_so_and_writes_nothing(call):
+def test_a_forked_child_that_uses_the_run_is_told_so_and_writes_nothing():
+    calls = ("train(10)", "save()", "restore(0)", "evaluate()", "set_weights({})", "weights()", "sample(5)",
+             "set_phase(1)")  # fmt: skip
     child = f"""
     try:
-        run.{call}
+        run.%s
     except joystick.JoystickError as error:
         sys.stderr.write(str(error) + chr(10))
         {NORMAL_EXIT}
     os._exit(1)
 """
-    look = "before = {p: p.read_bytes() for p in run.task.rglob('*') if p.is_file()}\n"
-    same = "assert before == {p: p.read_bytes() for p in run.task.rglob('*') if p.is_file()}\n"
-    process = forked_program(BEGIN % "forked" + look + FORK % child + same + END)
-    assert process.returncode == 0, process.stderr
-    assert "which trains forked, and cannot use its run; Run.branch continues from a checkpoint" in process.stderr
+    said = played("forked", LOOK + "".join(FORK % (child % call) + SAME for call in calls))
+    answer = "which trains forked, and cannot use its run; Run.branch continues from a checkpoint"
+    assert said.count(answer) == len(calls)
 
 
-@pytest.mark.parametrize("call", ["plot()", "_repr_html_()", "_experiment.log.flush()"])
-def test_a_forked_child_that_looks_at_the_run_does_not_write_its_waiting_rows(call):
-    played("forked", f"run.{call}; os._exit(0)")
+def test_a_forked_child_that_looks_at_the_run_does_not_write_its_waiting_rows():
+    looks = ("plot()", "_repr_html_()", "_experiment.log.flush()")
+    played("forked", "".join(FORK % f"run.{look}; os._exit(0)" for look in looks))
     played("alone", "")
     assert fingerprint(Path("forked")) == fingerprint(Path("alone"))
     with joystick.Run.resume("forked") as again:

@@ -14,6 +14,7 @@ import joystick
 from framework.disk.csv_table import read_csv
 from main import main
 from tests.framework.runs.test_run import fingerprint, settings
+from tests.tools.paths import in_the_suite
 
 ROOT = Path(__file__).parents[3]
 STEPS = (170, 170, 160)
@@ -42,7 +43,7 @@ def test_importing_it_loads_neither_torch_nor_ray():
     assert done.stdout.startswith("[] ['Batch', ")
 
 
-@pytest.mark.parametrize("name", ["DQN", "PPO"])
+@pytest.mark.parametrize("name", in_the_suite(["DQN", "PPO"], "PPO"))
 def test_iterations_a_resume_and_the_command_line_write_the_same_files(name):
     end = settings(name)["general_cfg"]["max_total_step"]
     whole = trained(run_of(name), end // 3, end // 3, end)

@@ -52,7 +52,7 @@ def test_a_class_or_name_of_the_program_gets_no_preset_of_another_kind(name, reg
     kind = type(name, (Plain,), {"__module__": "__main__"})
     if registered:
         joystick.register_env(name.lower(), kind)
-    with joystick.Run("PPO", name.lower() if registered else kind, general_cfg=QUICK) as run:
+    with joystick.Run("PPO", name.lower() if registered else kind, general_cfg=QUICK, algo_cfg=SMALL) as run:
         assert run.config.preset is None
         assert run.config.general.env_name == "python"
         assert not run.config.policies

@@ -33,22 +33,22 @@ RUNS: dict[str, dict[str, Any]] = {
         "algo_cfg": {"value_layers": SMALL, "batch_size": 16},
     },
     "DQN with everything": {
-        "general_cfg": {"algo_name": "DQN", "model_save_fre": 60, "max_total_step": 300},
+        "general_cfg": {"algo_name": "DQN", "model_save_fre": 40, "max_total_step": 180},
         "algo_cfg": {
             "value_layers": [*SMALL, {"layer_type": "dropout", "rate": 0.1}],
             "batch_size": 16,
-            "buffer_size": 150,
+            "buffer_size": 90,
             "n_step": 3,
             "double": True,
             "dueling": True,
             "normalize_obs": True,
-            "epsilon_decay": 100,
+            "epsilon_decay": 60,
         },
         "env_cfg": {"n_envs": 2},
     },
     "DQN with priorities": {
-        "general_cfg": {"algo_name": "DQN", "model_save_fre": 100, "max_total_step": 500},
-        "algo_cfg": {"value_layers": SMALL, "batch_size": 16, "buffer_size": 200, "buffer_type": "PER"},
+        "general_cfg": {"algo_name": "DQN", "model_save_fre": 60, "max_total_step": 300},
+        "algo_cfg": {"value_layers": SMALL, "batch_size": 16, "buffer_size": 120, "buffer_type": "PER"},
     },
     "PPO": {
         "general_cfg": {"model_save_fre": 8, "max_total_step": 1024},
@@ -263,7 +263,8 @@ def test_two_runs_with_one_seed_are_one_run_whatever_else_is_switched_on() -> No
     """DET-1, DET-3: evaluation, trajectories, figures and threads of logging change no number."""
     plain = settings("DQN", online_eval=False, collect_traj=False, max_total_step=250)
     a = train(plain)
-    b = train(settings("DQN", save_fig=True, model_summary_fre=1, interact_summary_fre=7, max_total_step=250))
+    more = {"save_fig": True, "loggers": ["csv", "tensorboard"], "model_summary_fre": 1, "interact_summary_fre": 7}
+    b = train(settings("DQN", max_total_step=250, **more))
     assert (a / "results/train.csv").read_bytes() == (b / "results/train.csv").read_bytes()
     states = [(last_model(task) / "state.safetensors").read_bytes() for task in (a, b)]
     assert states[0] == states[1]
@@ -273,7 +274,7 @@ def test_two_runs_with_one_seed_are_one_run_whatever_else_is_switched_on() -> No
 
 def test_seed_0_draws_a_seed_and_records_it() -> None:
     """DET-2: the effective config repeats the run."""
-    a = train(settings("DQN", seed=0))
+    a = train(settings("DQN", seed=0, max_total_step=200))
     again = yaml.safe_load((a / "config.yaml").read_text())
     assert again["general_cfg"]["seed"] > 0
     b = train(again)
@@ -310,7 +311,8 @@ def test_a_test_films_every_episode_and_the_film_is_not_black() -> None:
     """VID-1: without a display, at the environment's own speed."""
     task = train(settings("QLearning", max_total_step=50))
     words = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={task.name}"]
-    assert main([*words, "env_cfg.render_mode=rgb_array", "general_cfg.max_episode=2"]) == 0
+    short = ["general_cfg.max_episode=2", "general_cfg.max_step=8"]
+    assert main([*words, "env_cfg.render_mode=rgb_array", *short]) == 0
     (made,) = (path for path in tasks() if path.name.startswith("Test"))
     frames = [
         np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(Image.open(made / "videos/video.gif"))
@@ -330,10 +332,13 @@ def test_trajectories_hold_every_step_of_every_finished_episode() -> None:
     assert len({tuple(state[0]) for state in kept["state"]}) == len(rows), "W1: every episode has its own start"
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.mark.parametrize(("number", "status"), in_the_suite(SIGNALS, SIGNALS[0]))
 def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: int) -> None:
-    """OSX-1: then the resumed run equals the undisturbed one."""
-    run = settings("DQN", max_total_step=600)
+    """OSX-1: then the resumed run equals the undisturbed one. test_run_end.py has SIGTERM too."""
+    run = settings("DQN")
     straight = train(run)
     before = set(tasks())
     process = Forked("--yaml", "run.yaml")
@@ -393,7 +398,7 @@ def test_a_finished_run_says_that_nothing_is_left(capsys: pytest.CaptureFixture[
 
 def test_an_older_checkpoint_begins_a_branch_and_leaves_the_run_alone() -> None:
     """RES-6: load_checkpoint with a step."""
-    task = train(settings("DQN"))
+    task = train(settings("DQN", max_total_step=300))
     before = fingerprint(task)
     words = [
         "general_cfg.load_checkpoint=true",
