@@ -48,7 +48,12 @@ class Number(_Five):
 
 
 class Dial(_Five):
+    """An action is a number, and all settings are one argument."""
+
     action_space = Box(-1, 1, ())
+
+    def __init__(self, env_config: dict[str, Any]) -> None:
+        self.observation_space = Box(-1, 1, (env_config["size"],))
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert np.shape(action) == (), "not a number"
@@ -56,6 +61,9 @@ class Dial(_Five):
 
 
 class Masked(_Five):
+    """A number is observed, and the mask is in the info."""
+
+    observation_space = Discrete(7, start=1)
     masked = True
 
 
@@ -80,10 +88,3 @@ class MaskedPart(MaskedParts):
     """One part remains without the mask."""
 
     observation_space = Dict({"x": Box(-1, 1, (2,)), "action_mask": Box(0, 1, (3,), np.int8)})
-
-
-class Sized(_Five):
-    """All settings are one argument."""
-
-    def __init__(self, env_config: dict[str, Any]) -> None:
-        self.observation_space = Box(-1, 1, (env_config["size"],))

@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,17 @@ CASES = [
     if spaces_suit(algo, TOYS[toy])
 ]
 """Every algorithm in every kind of space, those for given data among them."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_table_of_operators() -> Iterator[None]:
+    """torch makes its table of ONNX's operators anew for each file, which takes as long as the rest of the file."""
+    with pytest.MonkeyPatch.context() as patch:
+        with contextlib.suppress(ImportError, AttributeError):  # a room that torch keeps to itself
+            from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+            patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
+        yield
 
 
 def observed(space: Any, rows: int, seed: int) -> np.ndarray:
@@ -132,22 +145,6 @@ def test_the_module_of_several_agents_chooses_their_actions(algo: str, spec: Env
     assert check.compare(module.run, module, seen_by(agent, rows=3, steps=7)).equal == 1.0
 
 
-@pytest.mark.parametrize(
-    ("algo", "spec"),
-    [
-        ("TD3", EnvSpec("here", Box(-1, 1, (3,)), Box(-1, 4, (2,)), 1)),
-        ("HAPPO", EnvSpec("here", Box(-1, 1, (3,)), Box(-1, 1, (2,)), 1)),
-    ],
-)
-def test_a_file_takes_any_number_of_rows(algo: str, spec: EnvSpec) -> None:
-    pytest.importorskip("onnxscript")
-    agent = agent_of(algo, spec, **small(algo))
-    module = module_of(agent)
-    session = onnx_file.Session(onnx_file.content(module, {"obs": np.zeros((1, 3), np.float32)}, {}))
-    for rows in (1, 3, 4):
-        assert check.compare(session.run, module, seen_by(agent, rows=rows, steps=2)).equal == 1.0
-
-
 def test_each_of_several_agents_has_its_own_mask() -> None:
     agent = agent_of("VDN", joint_spec(agents=3), **small("VDN"))
     module, rng = module_of(agent, masked=True), np.random.default_rng(0)
@@ -155,26 +152,6 @@ def test_each_of_several_agents_has_its_own_mask() -> None:
     mask = np.arange(2) == legal[..., None]
     found = module.run({"obs": observed(agent.spec.observation_space, 5, 0), "action_mask": mask})
     np.testing.assert_array_equal(found["action"], legal)
-
-
-def test_the_example_of_masked_actions_runs_without_an_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("onnxscript")
-    agent = agent_of("DRQN", EnvSpec("here", Box(-1, 1, (2,)), Discrete(5), 2), **small("DRQN"))
-    module, first = module_of(agent, True), seen_by(agent, 1, 1, 5)[0]
-    state = np.zeros((1, module.policy.state_size), np.float32)
-    (tmp_path / "policy.onnx").write_bytes(
-        onnx_file.content(module, {"obs": first.obs, "state": state, "action_mask": first.mask}, {})
-    )
-    program = example.onnx_example(
-        Path("policy.onnx"), module, (agent.spec.observation_space, agent.spec.action_space), (5,), None
-    )
-    monkeypatch.chdir(tmp_path)
-    done = forked_program(program)
-    assert (done.returncode, done.stderr) == (0, "")
-    action = agent.predict_action(np.zeros((1, 2), np.float32), agent.initial_state(1)).action[0]
-    assert done.stdout.splitlines()[0] == f"action: {action}"
 
 
 def test_observations_and_actions_of_the_file_count_as_the_environment_does() -> None:
@@ -192,7 +169,7 @@ SPACES = {
     "masked": (Box(-1, 1, (2,)), Discrete(5)),
 }
 FILES = [
-    ("PPO", "vector", {"normalize_obs": True}),
+    ("HAPPO", "vector", {"normalize_obs": True}),
     ("PPO", "image", {"actor_layers": [{"layer_type": "conv2d", "out_channel": 4, "kernel_size": 8, "stride": 4}]}),
     ("RecurrentPPO", "digits", {}),
     ("RainbowDQN", "masked", {}),
@@ -203,15 +180,17 @@ FILES = [
 
 @pytest.mark.parametrize(("algo", "spaces", "settings"), FILES)
 def test_an_onnx_file_gives_the_actions_of_the_agent_for_any_number_of_rows(
-    algo: str, spaces: str, settings: dict[str, Any]
+    algo: str, spaces: str, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With masks, so does the program that is printed where there is no environment to play in."""
     pytest.importorskip("onnxscript")
     onnx = pytest.importorskip("onnx")
-    agent = agent_of(algo, EnvSpec("here", *SPACES[spaces], 2), **{**small(algo), **settings})
-    agent.observe(torch.from_numpy(observed(agent.spec.observation_space, 50, 9)))
-    masks = 5 if spaces == "masked" else 0
+    observations, actions = SPACES[spaces]
+    agent = agent_of(algo, EnvSpec("here", observations, actions, 2), **{**small(algo), **settings})
+    agent.observe(torch.from_numpy(observed(observations, 50, 9)))
+    masks = (5,) if spaces == "masked" else ()
     module = module_of(agent, bool(masks))
-    first = seen_by(agent, 1, 1, masks)[0]
+    first = seen_by(agent, 1, 1, sum(masks))[0]
     inputs = {
         "obs": first.obs,
         "state": np.zeros((1, module.policy.state_size), np.float32),
@@ -220,13 +199,20 @@ def test_an_onnx_file_gives_the_actions_of_the_agent_for_any_number_of_rows(
     data = onnx_file.content(module, inputs, {"algorithm": algo, "step": "7"})
     session = onnx_file.Session(data)
     for rows in (1, 6):
-        found = check.compare(session.run, module, seen_by(agent, rows, 5, masks))
+        found = check.compare(session.run, module, seen_by(agent, rows, 5, sum(masks)))
         assert found.equal == 1.0
         assert found.largest < 1e-4
     saved = onnx.load_from_string(data)
     assert {(each.key, each.value) for each in saved.metadata_props} >= {("algorithm", algo), ("step", "7")}
     assert [each.name for each in saved.graph.input] == list(module.inputs)
     assert saved.graph.input[0].type.tensor_type.shape.dim[0].dim_param
+    if masks:
+        monkeypatch.chdir(tmp_path)
+        Path("policy.onnx").write_bytes(data)
+        done = forked_program(example.onnx_example(Path("policy.onnx"), module, (observations, actions), masks, None))
+        assert (done.returncode, done.stderr) == (0, "")
+        action = agent.predict_action(np.zeros_like(first.obs), agent.initial_state(1)).action[0]
+        assert done.stdout.splitlines()[0] == f"action: {action}"
     if settings.get("normalize_obs"):
         agent.normalizer.shift.add_(1.0)
         assert check.compare(session.run, module, seen_by(agent, 6, 5)).largest > 1e-3
@@ -239,7 +225,7 @@ def test_an_onnx_file_gives_the_actions_of_the_agent_for_any_number_of_rows(
 def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained PPO with normalised observations."""
     folder = tmp_path_factory.mktemp("runs") / "poles"
-    settings = ["algo_cfg.normalize_obs=true", "general_cfg.max_total_step=1500", "general_cfg.max_episode=-1"]
+    settings = ["algo_cfg.normalize_obs=true", "general_cfg.max_total_step=500", "general_cfg.save_fig=false"]
     words = ["--algo", "PPO", "--env", "CartPole-v1", "general_cfg.seed=1", "general_cfg.online_eval=false"]
     assert main([*words, *settings, "--into", str(folder)]) == 0
     return folder
@@ -281,7 +267,7 @@ def test_the_description_and_the_weights_are_enough_to_act(
     done = forked_program(printed_example(out))
     assert done.stdout.startswith("PPO CartPole-v1"), done.stderr
     weights, facts = load_file(place), json.loads(place.with_suffix(".json").read_text())
-    assert (facts["run"], facts["step"] >= 1500, facts["action"]["n"]) == ("poles", True, 2)
+    assert (facts["run"], facts["step"] >= 500, facts["action"]["n"]) == ("poles", True, 2)
     assert {name: tuple(each["shape"]) for name, each in facts["tensors"].items()} == {
         name: array.shape for name, array in weights.items()
     }
@@ -296,7 +282,10 @@ def test_the_description_and_the_weights_are_enough_to_act(
         assert x.argmax() == policy.act(obs)
 
 
-def test_each_of_several_policies_is_a_file_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_of_several_policies_is_a_file_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "OBSERVATIONS", 50)
     run, place = tmp_path / "run", tmp_path / "both.safetensors"
     drqn = ["algo_name=DRQN", "learning_starts=20", "batch_size=4", "lookup_step=3", "burn_in=1"]
     policies = {"a": ["agents=pole_0", *drqn], "b": ["agents=pole_1", *DQN]}
@@ -444,10 +433,11 @@ RUNNING = [
     ("DRQN", "exported_envs:Masked", []),
     ("DQN", "exported_envs:MaskedPart", []),
     ("PPO", "exported_envs:MaskedParts", []),
-    ("RecurrentPPO", "exported_envs:Sized", ["env_cfg.size=3"]),
-    ("PPO", "Taxi-v4", ["env_cfg.max_episode_steps=20"]),
-    ("TD3", "Pendulum-v1", ["env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]"]),
-    ("PPO", "exported_envs:Dial", []),
+    ("PPO", "exported_envs:Dial", ["env_cfg.size=3"]),
+    ("TD3", "Pendulum-v1", [
+        "env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]",
+        "env_cfg.max_episode_steps=20",
+    ]),
 ]  # fmt: skip
 """Algorithms, environments and settings with observations and actions of every kind."""
 AS_OTHERS = RUNNING[3], RUNNING[6]
