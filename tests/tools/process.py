@@ -92,10 +92,12 @@ def forked(*words: str) -> Forked:
     return process
 
 
-def forked_program(source: str) -> Forked:
-    """Runs a Python program to its end, in the current folder."""
+def forked_program(source: str, *anew: str) -> Forked:
+    """Runs a Python program to its end, in the current folder. anew: packages that the program imports itself."""
 
     def work() -> int:
+        for name in [name for name in sys.modules if name.partition(".")[0] in anew]:
+            del sys.modules[name]
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)  # the pool of libgomp does not outlive a fork
         exec(compile(source, "<program>", "exec"), {"__name__": "__main__"})

@@ -20,6 +20,7 @@ from torch import nn
 import joystick
 from joystick import Batch, Collector, ListReplayBuffer, Policy, ReplayBuffer
 from tests.tools.data import Counts, Recording
+from tests.tools.process import forked_program
 
 LINES = """
 >>> import torch, numpy as np
@@ -201,14 +202,10 @@ def test_the_flags_of_the_first_versions_are_numbers_everywhere() -> None:
     assert buffer.get(0, "nothing") is None
 
 
-def test_importing_joystick_tianshou_needs_no_import_of_joystick_before(capfd: pytest.CaptureFixture[str]) -> None:
-    import subprocess
-    import sys
-
+def test_importing_joystick_tianshou_needs_no_import_of_joystick_before() -> None:
     code = "import sys; from joystick.tianshou import Batch; print(Batch(a=1)); print('ray' in sys.modules)"
-    root = Path(__file__).parents[3]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout == "Batch(\n    a: 1,\n)\nFalse\n"
+    done = forked_program(code, "joystick", "framework", "envs", "config", "ray")
+    assert done.stdout == "Batch(\n    a: 1,\n)\nFalse\n", done.stderr
 
 
 def test_a_transition_that_is_added_prints_in_plain_numbers() -> None:

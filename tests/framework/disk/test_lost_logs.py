@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from framework.storage.store import Store
 from main import main
 from tests.tools.disk import Calls, Disk, read_record
 from tests.tools.io_faults import ALGORITHMS, BASE, EVALUATION, LIMITS, OUTPUTS, played
+from tests.tools.process import forked
 from tests.tools.tuning import forking, run, written
 
 assert forking
@@ -205,12 +205,12 @@ def test_what_a_synchronized_folder_puts_beside_files_is_left_alone(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
-def test_a_folder_whose_name_is_no_utf_8_holds_a_run(tmp_path):
+def test_a_folder_whose_name_is_no_utf_8_holds_a_run(tmp_path, monkeypatch):
     """A name in GBK, as an archive of another system may have it. In a process of its own: what pytest records of a
     test has to be UTF-8."""
+    monkeypatch.chdir(tmp_path)
     name = os.fsdecode(b"tasks/\xb2\xe2\xca\xd4")
     for words in (["--into", name, *WORDS, LIMITS[0]], ["resume", name, LIMITS[1]], ["runs"]):
-        command = [sys.executable, str(Path(__file__).parents[3] / "main.py"), *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+        done = forked(*words)
         assert done.returncode == 0, ascii(done.stderr)
-    assert b"finished" in done.stdout
+    assert "finished" in done.stdout

@@ -1,12 +1,8 @@
 """The language of the driver in Ray's processes."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from config.program import ROOT
+from tests.tools.process import forked_program
 
 CODE = """if True:
     import os
@@ -25,10 +21,9 @@ CODE = """if True:
         ({"JOYSTICK_LANG": "en", "LANG": "zh_CN.UTF-8"}, "en"),
     ],
 )
-def test_workers_here_and_in_a_cluster_get_the_language_of_the_driver(variables, letters):
-    env = {name: value for name, value in os.environ.items() if name != "JOYSTICK_LANG"} | variables
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], cwd=ROOT, env=env | {"PYTHONIOENCODING": "utf-8"}, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert done.stdout.split() == [letters, letters]
+def test_workers_here_and_in_a_cluster_get_the_language_of_the_driver(variables, letters, monkeypatch):
+    monkeypatch.delenv("JOYSTICK_LANG", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    done = forked_program(CODE, "framework", "config")
+    assert done.stdout.split() == [letters, letters], done.stderr

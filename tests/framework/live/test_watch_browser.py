@@ -380,8 +380,9 @@ def test_the_page_is_in_the_language_of_its_server(browser: Browser, tmp_path: P
         assert browser.value("document.documentElement.lang") == "zh"
         assert browser.text("#shown h2") == "{algorithm}-v1 上的 DQN"
         browser.value("for (const part of document.querySelectorAll('details')) part.open = true")
-        assert "Train_{count}_$&" in browser.text()
-        left = [text for text in sentences(server.page.decode()) if " " in text and text in browser.text()]
+        shown = browser.text()
+        assert "Train_{count}_$&" in shown
+        left = [text for text in sentences(server.page.decode()) if " " in text and text in shown]
         assert left == []
         browser.go(f"{server.address}#view=table")
         browser.until("document.querySelector('table.overview')")

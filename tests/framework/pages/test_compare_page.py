@@ -11,7 +11,6 @@ import pytest
 from framework.jobs import job
 from framework.pages.charts import COLORS
 from main import main
-from tests.tools import short_runs
 from tests.tools.charts import charts, kinds, lines, scripts
 from tests.tools.compare import make_group, make_run
 from tests.tools.tuning import forking
@@ -130,7 +129,6 @@ def test_the_example_of_the_page_prints_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
-    short_runs.end()  # the page speaks of the defaults of the product
     [(name, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", DOC, re.DOTALL)
     Path(name).write_text(settings)
     *trained, compared = [line.split()[2:] for line in re.findall(r"^python main\.py .*$", DOC, re.MULTILINE)]

@@ -2,10 +2,7 @@
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,6 @@ import numpy as np
 import pytest
 
 from config import machine
-from config.program import ROOT
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
 from framework.pages import figures, html_curves, html_report
@@ -485,16 +481,11 @@ def test_where_there_is_no_proc_the_peak_is_that_of_the_system(tmp_path: Path, m
     assert (found.children, found.processes) == (0, 0)
 
 
-def test_a_report_is_in_the_language_of_the_reader(tmp_path: Path) -> None:
+def test_a_report_is_in_the_language_of_the_reader(tmp_path: Path, chinese: None) -> None:
     """Its sentences, and those of run.json, which are English there."""
     run = {"outcome": "max_update 9 reached", "resumes": [{"from": "500", "started": "now", "exact": False,
            "inexact_because": ["torch version: 1 -> 2"]}]}  # fmt: skip
-    folder = task_dir(tmp_path / "x", run=json.dumps(run))
-    code = "import sys, pathlib; from framework.pages.html_report import write; write(pathlib.Path(sys.argv[1]))"
-    subprocess.run(
-        [sys.executable, "-c", code, folder], check=True, cwd=ROOT, env={**os.environ, "JOYSTICK_LANG": "zh"}
-    )
-    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = report(task_dir(tmp_path / "x", run=json.dumps(run)))
     assert '<html lang="zh">' in page
     words = {
         "结束：已达到 max_update 9",

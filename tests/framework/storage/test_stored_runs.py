@@ -1,8 +1,6 @@
 """Runs that are copied to a store, and what commands make of a URL, with the stores of fsspec that need no package."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,6 +17,7 @@ from framework.storage import claim, copies, mirror
 from framework.storage.errors import StorageError
 from framework.storage.store import Store
 from main import main
+from tests.tools.process import forked_program
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {
@@ -244,7 +243,7 @@ import framework.commands.work.train, framework.commands.work.compare, framework
 names = ("framework.storage.mirror", "framework.storage.copies", "framework.storage.store", "s3fs", "aiobotocore")
 assert not set(names) & set(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    done = forked_program(program, "framework", "fsspec", "s3fs", "aiobotocore")
     assert done.returncode == 0, done.stderr
 
 
