@@ -42,9 +42,9 @@ def added(monkeypatch):
 @pytest.mark.parametrize("algo", one_of_each(of_one_agent()))
 def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
     """RAY-7: weights, optimizers, memory, streams and counters."""
-    one = Run(config_of(algo), local(config_of(algo))).until(60)
+    one = Run(config_of(algo), local(config_of(algo))).until(44)
     config = config_of(algo, workers=1)
-    other = Run(config, remote(config)).until(60)
+    other = Run(config, remote(config)).until(44)
     assert one.learned
     assert one.state() == other.state()
     assert one.episodes() == other.episodes()
@@ -128,7 +128,7 @@ def test_each_process_computes_with_the_kernels_of_the_run_and_measures_none(par
 @pytest.mark.parametrize("algo", one_of_each(MAY_LAG))
 def test_what_may_lag_learns_from_two_workers_that_run_ahead(algo, added):
     config = config_of(algo, workers=2, ahead=2, rows=8)
-    run = Run(config, remote(config, FakeRay(1))).until(90).rest()
+    run = Run(config, remote(config, FakeRay(1))).until(60).rest()
     assert run.learned
     check(run, added)
 

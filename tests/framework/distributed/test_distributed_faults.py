@@ -115,7 +115,7 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     config = config_of(algo, workers=3, ahead=ahead, rows=4)
     run = Run(config, remote(config, FakeRay(seed, fate)))
     dying.append("from now on")
-    for steps in (150, 300, 450):
+    for steps in (100, 200, 300):
         run.until(steps).saved()
     assert {"collect"} < set(dying)
     nothing_twice(run.episodes())
@@ -147,12 +147,12 @@ def test_a_worker_whose_successor_finds_no_room_keeps_nobody_waiting(monkeypatch
     config = config_of("DQN", workers=2, ahead=2)
     ray = FakeRay(3, dies_once("Worker", 1, "collect", 3, "before"))
     ray.no_room = {("Worker", 2)}
-    first = Run(config, remote(config, ray)).until(300)
+    first = Run(config, remote(config, ray)).until(150)
     saved = first.saved()
     lost = saved.state["collectors"][1]
     assert "tape" not in lost
     assert lost["incarnation"] == 1
-    again = Run(config, remote(config, FakeRay(4))).load(saved).until(500)
+    again = Run(config, remote(config, FakeRay(4))).load(saved).until(250)
     nothing_twice(first.episodes() + again.episodes())
     mine = [e for a in again.accepted for e in a.episodes if e.worker == 1]
     for row in (0, 1):
@@ -173,15 +173,15 @@ def test_a_worker_that_is_overdue_is_not_asked_and_ends_a_run_that_cannot_do_wit
     first.backend.say = said.append
     monkeypatch.setattr("framework.distributed.ray_errors.START_SECONDS", -1.0)
     if ahead:
-        first.until(300)
+        first.until(150)
         assert sum("worker 1 has not started after -1 s" in text for text in said) == 1
     else:
         with pytest.raises(WorkerLost, match=r"worker 1 has not started after -1 s"):
-            first.until(300)
+            first.until(150)
     assert first.backend.each_worker(lambda agent, index: index) == [1]
     saved = first.saved()
     assert saved.state["collectors"][1]["incarnation"] == 1
-    again = Run(config, remote(config, FakeRay(4))).load(saved).until(400)
+    again = Run(config, remote(config, FakeRay(4))).load(saved).until(220)
     nothing_twice(first.episodes() + again.episodes())
 
 
@@ -226,7 +226,7 @@ def test_a_worker_that_dies_while_all_are_asked_leaves_the_answers_of_the_others
 
 
 class Straight(NamedTuple):
-    """The end of a run of 200 steps from which nobody died and which nobody stopped."""
+    """The end of a run of 120 steps from which nobody died and which nobody stopped."""
 
     state: dict
     episodes: list
@@ -235,7 +235,7 @@ class Straight(NamedTuple):
 @cache
 def straight(algo):
     config = config_of(algo, *KINDS[algo], workers=2)
-    run = Run(config, remote(config)).until(200)
+    run = Run(config, remote(config)).until(120)
     return Straight(run.state(), run.episodes())
 
 
@@ -252,15 +252,15 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
     """RAY-1: in lockstep, to the bit."""
     config = config_of(algo, *KINDS[algo], workers=2)
     method = "learn" if kind == "LearnerActor" else "take"
-    calls = 4 if algo == "PPO" else 30
+    calls = 4 if algo == "PPO" else 16
     backend = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
     run = Run(config, backend).until(50)
     saved = run.saved()
     who = "a learner" if kind == "LearnerActor" else "the data server"
     with pytest.raises(Lost, match=rf"^{who} died \(killed before {method}\)$"):
-        run.until(200)
+        run.until(120)
     backend.restart()
-    assert run.load(saved).until(200).state() == straight(algo).state
+    assert run.load(saved).until(120).state() == straight(algo).state
 
 
 @pytest.mark.parametrize(
@@ -269,13 +269,13 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
 def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoint(call):
     """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
     config = config_of("DQN", *KINDS["DQN"], workers=2)
-    backend = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 30, "lost")))
+    backend = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 16, "lost")))
     run = Run(config, backend).until(50)
     saved = run.saved()
     with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectLostError\)"):
-        run.until(200)
+        run.until(120)
     backend.restart()
-    assert run.load(saved).until(200).state() == straight("DQN").state
+    assert run.load(saved).until(120).state() == straight("DQN").state
 
 
 @pytest.mark.parametrize("algo", KINDS)
@@ -289,7 +289,7 @@ def test_a_stop_waits_for_the_end_of_a_round_in_lockstep_as_in_one_process(algo)
         cut.take_in(backend.round(cut.now))
         assert not any((backend.owed, backend.learning, backend.adding, backend.pool.awaited()))
     saved = cut.saved()
-    again = Run(config, remote(config, FakeRay(7))).load(saved).until(200)
+    again = Run(config, remote(config, FakeRay(7))).load(saved).until(120)
     assert again.state() == straight(algo).state
     assert cut.episodes() + again.episodes() == straight(algo).episodes
 
@@ -298,7 +298,7 @@ AHEAD = [(steps, algo) for steps in (64, 330) for algo in ("DQN", "PPO", "Recurr
 
 
 @pytest.mark.parametrize(
-    ("steps", "algo"), in_the_suite(AHEAD, (64, "DQN"), (330, "DQN"), (64, "PQN"), (330, "PPO"), (64, "RecurrentPPO"))
+    ("steps", "algo"), in_the_suite(AHEAD, (64, "DQN"), (64, "PQN"), (330, "PPO"), (64, "RecurrentPPO"))
 )
 def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(steps, algo, monkeypatch):
     """RAY-4: saved while fragments are on their way; those are collected again, and nothing comes twice."""
@@ -310,7 +310,7 @@ def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(s
     before = len(recorded.fragments)
     again = Run(config, remote(config, FakeRay(1))).load(saved)
     assert again.backend.owed == cut.backend.owed
-    again.until(steps + 200).rest()
+    again.until(steps + 100).rest()
     nothing_twice(cut.episodes() + again.episodes())
     for worker in (0, 1):
         mine = [f for f in recorded.fragments if f.origin.worker == worker]
@@ -337,7 +337,7 @@ def test_with_another_number_of_workers_each_goes_on_where_it_stood(counts, algo
         run = Run(config, remote(config) if count else local(config))
         if saved is not None:
             run.load(saved)
-        steps += 100
+        steps += 60
         run.until(steps)
         saved = run.saved()
         episodes += run.episodes()

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -51,6 +52,21 @@ def train(folder, algo, steps, *words):
     return folder
 
 
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """Returns the folder of a run of an algorithm with two workers in lockstep, for 240 steps, from which nobody died
+    and which nobody stopped. It is only read."""
+
+    @cache
+    def trained(algo):
+        with pytest.MonkeyPatch.context() as patch:
+            fake_rays(patch)
+            folder = tmp_path_factory.mktemp("straight") / algo
+            return train(folder, algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
+
+    return trained
+
+
 def resume(folder, steps, *words):
     assert main(["--resume", str(folder), f"general_cfg.max_total_step={steps}", *words]) == 0
 
@@ -81,8 +97,8 @@ def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays,
         "PPO": ("algo_cfg.entropy_coef={linear: [0.1, 0.0]}", "algo_cfg.bonus=rnd", f"algo_cfg.bonus_layers={SMALL}"),
     }
     words = ("general_cfg.collect_traj=true", *of_algorithm[algo])
-    one = train(tmp_path / "one", algo, 240, *words)
-    other = train(tmp_path / "other", algo, 240, *words, *LOCKSTEP)
+    one = train(tmp_path / "one", algo, 160, *words)
+    other = train(tmp_path / "other", algo, 160, *words, *LOCKSTEP)
     assert fingerprint(one) == fingerprint(other)
     a, b = (read(task / "results/trajs.pkl") for task in (one, other))
     assert a.keys() == b.keys()
@@ -92,20 +108,18 @@ def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays,
 
 
 @pytest.mark.parametrize("algo", UNPLANNED)
-def test_a_run_with_several_workers_that_was_resumed_was_never_stopped(algo, rays, tmp_path):
+def test_a_run_with_several_workers_that_was_resumed_was_never_stopped(algo, rays, straight, tmp_path):
     """RES-1: in lockstep, to the bit."""
-    words = (*LOCKSTEP, "general_cfg.n_workers=2")
-    straight = train(tmp_path / "straight", algo, 360, *words)
-    cut = train(tmp_path / "cut", algo, 150, *words)
-    resume(cut, 360)
-    assert fingerprint(cut) == fingerprint(straight)
+    cut = train(tmp_path / "cut", algo, 150, *LOCKSTEP, "general_cfg.n_workers=2")
+    resume(cut, 240)
+    assert fingerprint(cut) == fingerprint(straight(algo))
 
 
 @pytest.mark.parametrize("algo", in_the_suite(ALGOS, "PER_DQN"))
 def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays, tmp_path):
     """RAY-4: two, three, one, two; each worker's rows go on where they stood."""
-    task = train(tmp_path / "run", algo, 120, *LOCKSTEP, "general_cfg.n_workers=2")
-    for steps, workers in ((240, 3), (360, 1), (480, 2)):
+    task = train(tmp_path / "run", algo, 80, *LOCKSTEP, "general_cfg.n_workers=2")
+    for steps, workers in ((160, 3), (240, 1), (320, 2)):
         before = len(counted_once(task))
         resume(task, steps, f"general_cfg.n_workers={workers}")
         assert {row["worker"] for row in counted_once(task)[before:]} == set(range(workers))
@@ -118,36 +132,37 @@ DEAD = [(algo, kind) for algo in ALGOS for kind in ("LearnerActor", "DataServer"
 @pytest.mark.parametrize(
     ("algo", "kind"), in_the_suite(DEAD, ("DQN", "LearnerActor"), ("PER_DQN", "DataServer"), ("PPO", "DataServer"))
 )
-def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo, kind, rays, tmp_path, capsys):
+def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(
+    algo, kind, rays, straight, tmp_path, capsys
+):
     """RAY-1, RAY-8: all begin again at the last checkpoint, and the curves have each episode once."""
-    straight = train(tmp_path / "straight", algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
+    expected = fingerprint(straight(algo))
+    capsys.readouterr()
     method, count = ("learn", 5) if kind == "LearnerActor" else ("add", 4)
     rays.fate = lambda call: "before" if tuple(call) == (kind, 0, method, count) else None
     broken = train(tmp_path / "broken", algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
-    assert fingerprint(broken) == fingerprint(straight)
+    assert fingerprint(broken) == expected
 
 
 def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_time(rays, tmp_path, capsys):
     """RAY-1: the run has met its limit, and its last checkpoint is still to come."""
-    straight = train(tmp_path / "straight", "DQN", 270, *LOCKSTEP, "general_cfg.n_workers=2")
     asked = []
     rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "LearnerActor" else None
-    train(tmp_path / "counted", "DQN", 270, *LOCKSTEP, "general_cfg.n_workers=2")
+    straight = train(tmp_path / "straight", "DQN", 150, *LOCKSTEP, "general_cfg.n_workers=2")
     rays.fate = lambda call: "before" if call == asked[-1] else None
-    broken = train(tmp_path / "broken", "DQN", 270, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", "DQN", 150, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert fingerprint(broken) == fingerprint(straight)
 
 
-def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, tmp_path, capsys):
+def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, straight, tmp_path, capsys):
     """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
-    straight = train(tmp_path / "straight", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
     dying = [("LearnerActor", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("LearnerActor", 2, "load_state", 0)]
     rays.fate = lambda call: "before" if tuple(call) in dying else None
     broken = train(tmp_path / "broken", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
     assert capsys.readouterr().out.count("all processes begin again at checkpoint 0") == 3
-    assert fingerprint(broken) == fingerprint(straight)
+    assert fingerprint(broken) == fingerprint(straight("DQN"))
 
 
 def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays, tmp_path, capsys):
@@ -157,9 +172,8 @@ def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays
     assert capsys.readouterr().out.count("all processes begin again") == 5
 
 
-def test_processes_that_end_with_a_run_that_was_asked_to_stop_are_not_brought_back(rays, tmp_path, capsys):
+def test_processes_that_end_with_a_run_that_was_asked_to_stop_are_not_brought_back(rays, straight, tmp_path, capsys):
     """A batch system sends SIGTERM to all processes of a job."""
-    straight = train(tmp_path / "straight", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
 
     def fate(call):
         if tuple(call) != ("DataServer", 0, "add", 9):
@@ -176,12 +190,12 @@ def test_processes_that_end_with_a_run_that_was_asked_to_stop_are_not_brought_ba
     assert f"its newest checkpoint is {newest}. To resume: python main.py resume" in said.err
     rays.fate = lambda call: None
     resume(tmp_path / "run", 240)
-    assert fingerprint(tmp_path / "run") == fingerprint(straight)
+    assert fingerprint(tmp_path / "run") == fingerprint(straight("DQN"))
 
 
-def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, tmp_path, capsys):
+def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, straight, tmp_path, capsys):
     """Before it has saved by its own clock."""
-    task = train(tmp_path / "run", "DQN", 180, *LOCKSTEP, "general_cfg.n_workers=2")
+    task = straight("DQN")
     words = (f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true", "general_cfg.n_workers=2")
     start = CheckpointStore(task / "models").numbers()[1]
     rays.fate = lambda call: "before" if tuple(call) == ("DataServer", 0, "add", 2) else None
@@ -237,12 +251,12 @@ def test_a_program_gets_each_iteration_once_though_processes_begin_again_at_an_e
 @pytest.mark.parametrize("words", [(), (*LOCKSTEP, "general_cfg.n_workers=2")], ids=["one process", "two workers"])
 def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tmp_path):
     """RES-6: its own journal holds what it began with."""
-    task = train(tmp_path / "run", "DQN", 180, *words)
+    task = train(tmp_path / "run", "DQN", 120, *words)
     start = CheckpointStore(task / "models").numbers()[1]
     from_there = [f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true"]
-    for name, steps in (("straight", 300), ("cut", 240)):
+    for name, steps in (("straight", 220), ("cut", 160)):
         train(tmp_path / name, "DQN", steps, *words, *from_there, f"general_cfg.load_model_step={start}")
-    resume(tmp_path / "cut", 300)
+    resume(tmp_path / "cut", 220)
     assert fingerprint(tmp_path / "cut") == fingerprint(tmp_path / "straight")
 
 
