@@ -278,12 +278,13 @@ def test_a_system_that_tells_of_no_process_says_so(tasks: Path, monkeypatch: pyt
 
 
 @pytest.mark.run
-def test_a_run_that_is_stopped_saves_and_can_be_resumed(tmp_path: Path, way: str) -> None:
+def test_a_run_that_is_stopped_saves_and_can_be_resumed(tmp_path: Path) -> None:
     from tests.tools.process import Forked
 
     folder = tmp_path / "tasks" / "live"
     limits = ("general_cfg.max_episode=1000000", "general_cfg.max_total_step=-1", "general_cfg.save_fig=false")
-    training = Forked("--algo", "QLearning", "--env", "FrozenLake-v1", "--into", str(folder), *limits)
+    sleeping = ("general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.01")
+    training = Forked("--algo", "DQN", *sleeping, "--into", str(folder), *limits)
     awaited(lambda: (folder / "results" / "train.csv").exists() or training.poll() is not None)
     with served(tmp_path / "tasks") as server:
         awaited(lambda: now(server)["runs"] and now(server)["runs"][0]["step"])

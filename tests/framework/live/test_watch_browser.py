@@ -75,7 +75,8 @@ def test_the_newest_run_is_shown_with_its_curve(browser: Browser, tasks: Path) -
 
 def test_a_chart_follows_a_run_while_it_trains(browser: Browser, tasks: Path) -> None:
     """A real one. Then it is stopped, and the page says that, too."""
-    words = ("--algo", "QLearning", "--env", "FrozenLake-v1", "--into", str(tasks / "Train_live"))
+    sleeping = ("general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.01")
+    words = ("--algo", "DQN", *sleeping, "--into", str(tasks / "Train_live"))
     training = Forked(
         *words, "general_cfg.max_episode=1000000", "general_cfg.max_total_step=-1", "general_cfg.save_fig=false"
     )
@@ -85,7 +86,7 @@ def test_a_chart_follows_a_run_while_it_trains(browser: Browser, tasks: Path) ->
             opened(browser, server, "#list .running")
             assert names(browser)[0] == "Train_live"
             browser.until(f"document.querySelector('{LINE}')")
-            assert browser.text("#shown h2") == "QLearning on FrozenLake-v1"
+            assert browser.text("#shown h2") == "DQN on sleep"
             drawn, steps = browser.value(f"[document.querySelector('{LINE}').outerHTML, page.data.order[0].step]")
             browser.until(f"page.data.order[0].step > {steps}")  # it asks again by itself
             browser.until(f"document.querySelector('{LINE}').outerHTML !== {json.dumps(drawn)}")

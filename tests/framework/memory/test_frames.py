@@ -483,21 +483,21 @@ def run_of(algo, monkeypatch, least, backend=local, **settings):
 def test_a_run_learns_the_same_from_frames_to_the_bit(algo, monkeypatch):
     """Small observations as frames, which they are not by default; also from a checkpoint on, with all kinds of replay.
     Relabelled ones stay whole."""
-    whole = run_of(algo, monkeypatch, 10**9).until(160)
-    frames = run_of(algo, monkeypatch, 1).until(160)
+    whole = run_of(algo, monkeypatch, 10**9).until(120)
+    frames = run_of(algo, monkeypatch, 1).until(120)
     assert (frames.backend.memory._rings.frames is None) == (algo == "DDPG_HER")
     assert frames.state() == whole.state()
-    saved = run_of(algo, monkeypatch, 1).until(100).saved()
-    assert run_of(algo, monkeypatch, 1).load(saved).until(160).state()["weights"] == whole.state()["weights"]
-    before = run_of(algo, monkeypatch, 10**9).until(100).saved()
-    assert run_of(algo, monkeypatch, 1).load(before).until(160).state() == whole.state()
+    saved = run_of(algo, monkeypatch, 1).until(96).saved()
+    assert run_of(algo, monkeypatch, 1).load(saved).until(120).state()["weights"] == whole.state()["weights"]
+    before = run_of(algo, monkeypatch, 10**9).until(96).saved()
+    assert run_of(algo, monkeypatch, 1).load(before).until(120).state() == whole.state()
 
 
 def test_two_workers_learn_the_same_from_frames_to_the_bit(monkeypatch):
     def many(config):
         return remote(config, FakeRay(3))
 
-    whole, frames = (run_of("RainbowDQN", monkeypatch, least, many, workers=2).until(160) for least in (10**9, 1))
+    whole, frames = (run_of("RainbowDQN", monkeypatch, least, many, workers=2).until(120) for least in (10**9, 1))
     assert frames.state() == whole.state()
 
 

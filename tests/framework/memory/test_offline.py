@@ -212,18 +212,17 @@ def data_for(tmp_path: Path, algo: str) -> Path:
 @pytest.mark.parametrize("algo", algos.offline())
 def test_every_algorithm_learns_and_is_resumed_to_the_bit(tmp_path: Path, algo: str) -> None:
     data, weights = data_for(tmp_path, algo), []
-    with run_of(tmp_path, algo, "whole", data) as run:
+    with run_of(tmp_path, algo, "whole", data, updates=40) as run:
         first = run.weights()
-        for _ in range(3):
-            result = run.train()
-        assert (result["step"], result["update"], result["iteration"]) == (0, 60, 3)
+        run.train()
+        result = run.train()
+        assert (result["step"], result["update"], result["iteration"]) == (0, 40, 2)
         assert all(np.isfinite(value) for value in result["metrics"].values())
         weights.append(run.weights())
     assert any(not np.array_equal(first[name], value) for name, value in weights[0].items())
-    with run_of(tmp_path, algo, "cut", data) as run:
+    with run_of(tmp_path, algo, "cut", data, updates=40) as run:
         run.train()
     with joystick.Run.resume(tmp_path / "cut") as run:
-        run.train()
         run.train()
         weights.append(run.weights())
     assert all(np.array_equal(weights[0][name], value) for name, value in weights[1].items())
@@ -292,8 +291,9 @@ def test_without_a_limit_a_run_that_collects_after_its_data_has_the_usual_one(tm
 def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path, algo: str) -> None:
     data = data_for(tmp_path, algo)
     with run_of(
-        tmp_path, algo, "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1, learning_starts=0
-    ) as run:
+        tmp_path, algo, "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1, updates_per_train=1,
+        learning_starts=0,
+    ) as run:  # fmt: skip
         results = [run.train() for _ in range(4)]
     assert [(each["update"], each["step"]) for each in results[:2]] == [(20, 0), (40, 0)]
     assert results[2]["step"] == 20

@@ -34,11 +34,11 @@ def test_every_algorithm_learns_from_agents_that_act_enter_and_leave_at_differen
     """RES-2"""
     config = config_of(algo)
     compatibility.check(config)
-    whole = Run(config, local(config)).until(60)
+    whole = Run(config, local(config)).until(44)
     saved = whole.saved()
-    whole.until(100)
+    whole.until(64)
     assert whole.learned
-    assert Run(config, local(config)).load(saved).until(100).state() == whole.state()
+    assert Run(config, local(config)).load(saved).until(64).state() == whole.state()
 
 
 @pytest.mark.parametrize("algo", WHY)

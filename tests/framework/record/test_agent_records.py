@@ -13,6 +13,7 @@ from framework.dataset.trajectories import read
 from framework.disk.csv_table import read_csv
 from main import main
 from tests.framework.record.test_traces import killed_after, written
+from tests.tools.paths import in_the_suite
 
 SMALL = "[{layer_type: linear, layer_size: [8]}]"
 PPO = ["batch_size=64", "sgd_batch_size=32", f"actor_layers={SMALL}", f"critic_layers={SMALL}"]
@@ -38,6 +39,12 @@ def train(folder: Path, *given: Any) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which two policies draw the same agents, cars leave at random, and lights act at every third step."""
+    return train(tmp_path_factory.mktemp("runs") / "run", "traffic", TRAFFIC, 400)
+
+
 def trajectories(task: Path) -> dict[tuple[int, str], list[dict[str, Any]]]:
     """Trajectories by seed and policy."""
     content = read(task / "results/trajs.pkl")
@@ -48,10 +55,9 @@ def trajectories(task: Path) -> dict[tuple[int, str], list[dict[str, Any]]]:
     return found
 
 
-def test_each_agent_has_a_trajectory_and_its_rewards_are_its_return(tmp_path: Path) -> None:
-    """Two policies draw the same agents, cars leave at random, and lights act at every third step."""
-    task = train(tmp_path / "run", "traffic", TRAFFIC, 400)
-    rows, found, steps = read_csv(task / "results/train.csv"), trajectories(task), read_traces(task / "results/traces")
+def test_each_agent_has_a_trajectory_and_its_rewards_are_its_return(traffic: Path) -> None:
+    rows, found = read_csv(traffic / "results/train.csv"), trajectories(traffic)
+    steps = read_traces(traffic / "results/traces")
     assert len(rows) > 10
     assert len({seed for seed, _ in found}) == len(rows)
     assert set(steps) == set(TRAFFIC)
@@ -130,23 +136,21 @@ def test_agents_that_are_controlled_as_one_have_trajectories_of_their_own(tmp_pa
     assert len(steps["action_logp"]) == len(steps["obs"])
 
 
-@pytest.mark.parametrize("rounds", [73, 131])
+@pytest.mark.parametrize("rounds", in_the_suite([73, 131], 131))
 def test_a_run_that_was_killed_and_resumed_has_the_records_of_one_that_was_not(
-    rounds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rounds: int, traffic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RES-4: running trajectories, whose first steps were before the checkpoint, are whole."""
-    given = ("traffic", TRAFFIC, 400)
-    straight, cut = train(tmp_path / "straight", *given), tmp_path / "cut"
-    killed_after(rounds, words(*given), cut, monkeypatch)
+    cut = tmp_path / "cut"
+    killed_after(rounds, words("traffic", TRAFFIC, 400), cut, monkeypatch)
     assert main(["--resume", str(cut)]) == 0
-    assert written(cut) == written(straight)
-    assert (cut / "results/trajs.pkl").read_bytes() == (straight / "results/trajs.pkl").read_bytes()
+    assert written(cut) == written(traffic)
+    assert (cut / "results/trajs.pkl").read_bytes() == (traffic / "results/trajs.pkl").read_bytes()
 
 
-def test_a_test_writes_a_trajectory_for_each_agent(tmp_path: Path) -> None:
-    task = train(tmp_path / "run", "traffic", TRAFFIC, 100)
+def test_a_test_writes_a_trajectory_for_each_agent(traffic: Path, tmp_path: Path) -> None:
     test = tmp_path / "test"
-    assert main(["test", str(task), "--episodes", "3", "--into", str(test), "general_cfg.collect_traj=true"]) == 0
+    assert main(["test", str(traffic), "--episodes", "3", "--into", str(test), "general_cfg.collect_traj=true"]) == 0
     found = trajectories(test)
     for row in read_csv(test / "results/test.csv"):
         lights = found[row["seed"], "light"]

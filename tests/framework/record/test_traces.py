@@ -31,6 +31,7 @@ from main import main
 from tests.tools.core import CountingEnv, PolicyOfNothing, TapeAgent, collector_of, saved_and_read
 from tests.tools.distributed import Rays, fake_rays
 from tests.tools.envs import assembled, counting_from
+from tests.tools.paths import in_the_suite
 
 SMALL = "[{layer_type: linear, layer_size: [8]}]"
 LINE = [
@@ -238,8 +239,12 @@ def killed_after(rounds: int, words: list[str], folder: Path, monkeypatch: pytes
             main([*words, "--into", str(folder)])
 
 
-@pytest.mark.parametrize(("algo", "rounds"), [("DQN", 56), ("DQN", 70), ("PPO", 5)])
-@pytest.mark.parametrize("size", [0.004, 64])
+KILLS = [(algo, rounds, size) for algo, rounds in (("DQN", 56), ("DQN", 70), ("PPO", 5)) for size in (0.004, 64)]
+
+
+@pytest.mark.parametrize(
+    ("algo", "rounds", "size"), in_the_suite(KILLS, ("DQN", 70, 0.004), ("DQN", 56, 64), ("PPO", 5, 0.004))
+)
 def test_a_run_that_was_killed_and_resumed_has_the_lines_of_one_that_was_not(
     algo: str, rounds: int, size: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from framework.storage import claim, copies, mirror
 from framework.storage.errors import StorageError
 from framework.storage.store import Store
 from main import main
-from tests.tools.process import forked_program
+from tests.tools.process import fork_runs, forked_program
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {
@@ -213,6 +213,7 @@ def test_a_group_whose_own_files_are_left_ends_as_a_run_does(tmp_path, monkeypat
             raise StorageError("connection lost")
         real(self, key, data, before)
 
+    fork_runs(monkeypatch)
     monkeypatch.setattr(mirror, "PATIENCE", 0.5)
     monkeypatch.setattr(Store, "replace", lost)
     words = ["general_cfg.algo_name=QLearning", "general_cfg.env_name=toy", "env_cfg.id=walk",
