@@ -249,7 +249,8 @@ def results(folder: Path, *more: str) -> Path:
 
 
 def test_a_run_writes_the_same_episodes_in_each_format(tmp_path: Path) -> None:
-    found = {form: results(tmp_path / form, f"general_cfg.collect_format={form}") for form in FORMS}
+    limit = "general_cfg.max_total_step=150"
+    found = {form: results(tmp_path / form, f"general_cfg.collect_format={form}", limit) for form in FORMS}
     first = whole(open_data(found["pkl"]))
     for form, place in found.items():
         same(whole(open_data(place)), first)
@@ -270,7 +271,7 @@ def test_a_run_that_was_killed_and_resumed_has_the_files_of_one_that_was_not(
 
 
 def test_a_resume_of_a_run_in_another_format_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results(tmp_path / "run", "general_cfg.collect_format=npz")
+    results(tmp_path / "run", "general_cfg.collect_format=npz", "general_cfg.max_total_step=150")
     capsys.readouterr()
     more = ["general_cfg.max_total_step=500", "general_cfg.collect_format=jsonl"]
     assert main(["--resume", str(tmp_path / "run"), *more]) == 2
@@ -285,10 +286,10 @@ def test_a_data_set_of_minari_is_written_when_the_run_ends_and_anew_after_a_resu
     pytest.importorskip("h5py")
     monkeypatch.chdir(tmp_path)
     task = Path("run")  # a relative path, as a task directory has
-    place = results(task, "general_cfg.collect_format=minari")
+    place = results(task, "general_cfg.collect_format=minari", "general_cfg.max_total_step=150")
     first = whole(open_data(place / "trajs.minari"))
     same(first, whole(open_data(place)))
-    assert main(["--resume", "./run", "general_cfg.max_total_step=500"]) == 0
+    assert main(["--resume", "./run", "general_cfg.max_total_step=250"]) == 0
     longer = whole(open_data(place / "trajs.minari"))
     assert len(longer["reward"]) > len(first["reward"])
     same(longer, whole(open_data(place)))

@@ -218,8 +218,8 @@ SAID = [(form, said) for form in FORMS for said in ("info", "obs")]
     ("form", "said"), in_the_suite(SAID, *((form, ("info", "obs")[n % 2]) for n, form in enumerate(FORMS)))
 )
 def test_a_run_writes_the_masks_of_its_steps(tmp_path: Path, form: str, said: str) -> None:
-    more = f"env_cfg.mask={said}"
-    found = all_of(open_data(results(tmp_path / "run", f"general_cfg.collect_format={form}", more)))
+    more = (f"general_cfg.collect_format={form}", f"env_cfg.mask={said}", "general_cfg.max_total_step=150")
+    found = all_of(open_data(results(tmp_path / "run", *more)))
     going_on = ~(found["terminated"] | found["truncated"])
     legal_of(found["obs"], found["action_mask"])
     legal_of(found["next_obs"][going_on], found["next_action_mask"][going_on])
@@ -385,7 +385,7 @@ def test_targets_from_a_memory_of_data_count_legal_actions_only(tmp_path: Path, 
 def settings_of(path: Path, tmp_path: Path, **algo_cfg: Any) -> dict[str, Any]:
     return {
         "into": tmp_path / "run", "env_cfg": {"id": "masked", "steps": 3},
-        "general_cfg": {"env_name": "toy", "seed": 1, "max_total_step": 200, "save_fig": False, "iteration_steps": 50},
+        "general_cfg": {"env_name": "toy", "seed": 1, "max_total_step": 60, "save_fig": False, "iteration_steps": 30},
         "algo_cfg": {"data": str(path), "batch_size": 8, "value_layers": mlp(8), **algo_cfg},
     }  # fmt: skip
 
@@ -413,16 +413,16 @@ def test_masks_of_data_come_through_ray_as_in_one_process(tmp_path: Path, algo: 
         return config_of(algo, *words, toy="masked", **of_ray)
 
     alone = config("a.npz", masks=True)
-    one = Cluster(alone, local(alone)).until(60)
+    one = Cluster(alone, local(alone)).until(40)
     many = config("a.npz", masks=True, workers=1)
-    other = Cluster(many, remote(many)).until(60)
+    other = Cluster(many, remote(many)).until(40)
     bare = config("b.npz", masks=False, workers=1)
-    without = Cluster(bare, remote(bare)).until(60)
+    without = Cluster(bare, remote(bare)).until(40)
     assert one.learned
     assert one.state() == other.state()
     assert without.state()["agent"] != other.state()["agent"]
     ahead = config("a.npz", masks=True, workers=2, ahead=2, rows=4)
-    assert Cluster(ahead, remote(ahead, FakeRay(1))).until(90).rest().learned
+    assert Cluster(ahead, remote(ahead, FakeRay(1))).until(60).rest().learned
 
 
 @pytest.mark.parametrize("masks", [True, False])

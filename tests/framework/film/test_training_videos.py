@@ -54,8 +54,8 @@ def checked(task: Path, every: int = 5) -> set[str]:
 @pytest.mark.parametrize("words", [DQN, PPO], ids=["DQN", "PPO"])
 def test_videos_change_no_number_of_the_training(words: list[str], tmp_path: Path) -> None:
     """DET-3: train.csv and the whole state of the agent."""
-    plain = train(tmp_path / "plain", words, 300, NO_TRACES)
-    filmed = train(tmp_path / "filmed", words, 300, EVERY, NO_TRACES)
+    plain = train(tmp_path / "plain", words, 200, NO_TRACES)
+    filmed = train(tmp_path / "filmed", words, 200, EVERY, NO_TRACES)
     assert fingerprint(plain) == fingerprint(filmed)
     assert len(checked(filmed)) >= 3
     assert not (plain / "videos").exists()
@@ -76,10 +76,10 @@ def test_a_video_shows_the_episode(tmp_path: Path) -> None:
 
 def test_with_ray_the_actions_travel_to_the_process_that_films(rays: Rays, tmp_path: Path) -> None:
     words = ("general_cfg.mp_backend=ray", "general_cfg.run_ahead=0", EVERY, NO_TRACES)
-    one = train(tmp_path / "one", DQN, 300, EVERY, NO_TRACES)
-    other = train(tmp_path / "other", DQN, 300, *words)
+    one = train(tmp_path / "one", DQN, 200, EVERY, NO_TRACES)
+    other = train(tmp_path / "other", DQN, 200, *words)
     assert videos(one) == videos(other)
-    two = train(tmp_path / "two", DQN, 300, *words, "general_cfg.n_workers=2")
+    two = train(tmp_path / "two", DQN, 200, *words, "general_cfg.n_workers=2")
     assert {name.split(".")[0] for name in checked(two)} == {"worker-0", "worker-1"}
 
 
@@ -99,8 +99,8 @@ def test_a_run_that_was_killed_and_resumed_has_the_videos_of_one_that_was_not(
 def test_an_episode_that_a_signal_kept_from_being_filmed_is_filmed_by_the_resumed_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = [*DQN, EVERY, NO_TRACES, "general_cfg.max_total_step=300"]
-    straight, plain = train(tmp_path / "straight", words, 300), film.film_into
+    words = [*DQN, EVERY, NO_TRACES, "general_cfg.max_total_step=200"]
+    straight, plain = train(tmp_path / "straight", words, 200), film.film_into
     films = []
 
     def signalled(*given: Any) -> Any:
@@ -135,7 +135,7 @@ def warnings_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_an_environment_that_fails_to_draw_costs_one_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain = train(tmp_path / "plain", DQN, 300, NO_TRACES)
+    plain = train(tmp_path / "plain", DQN, 200, NO_TRACES)
     capsys.readouterr()
     drawn = []
 
@@ -144,7 +144,7 @@ def test_an_environment_that_fails_to_draw_costs_one_warning(
         raise ZeroDivisionError("no brush")
 
     monkeypatch.setattr(own_parts.Line, "render", failing)
-    task = train(tmp_path / "run", DQN, 300, EVERY, NO_TRACES)
+    task = train(tmp_path / "run", DQN, 200, EVERY, NO_TRACES)
     (warning,) = warnings_of(capsys)
     assert "no further training episodes are filmed" in warning
     assert "no brush" in warning
@@ -162,7 +162,7 @@ def test_an_episode_that_goes_differently_costs_one_warning(
         return self._seen(), {}
 
     monkeypatch.setattr(own_parts.Line, "reset", reset)
-    task = train(tmp_path / "run", DQN, 300, EVERY, NO_TRACES)
+    task = train(tmp_path / "run", DQN, 200, EVERY, NO_TRACES)
     (warning,) = warnings_of(capsys)
     assert "went differently: return" in warning
     metas = [json.loads(path.read_text()) for path in (task / "videos").glob("*.json")]

@@ -23,7 +23,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_file_of_the_page_trains_nine_trials_to_the_steps_that_it_names() -> None:
     [(name, text)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
     Path(name).write_text(text)
-    assert run("tune", "--yaml", name, "--into", "found", "general_cfg.save_fig=false") == 0
+    quick = ("general_cfg.save_fig=false", "general_cfg.online_eval_episode=1")
+    assert run("tune", "--yaml", name, "--into", "found", *quick) == 0
     rows = table("found")
     assert Counter(row["step"] for row in rows) == {"300": 6, "900": 2, "2700": 1}
     assert len({row["algo_cfg.lr"] for row in rows}) == 9
