@@ -47,7 +47,7 @@ def test_the_transitions_are_those_of_an_npz(make: Any, name: str, without: tupl
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4)])
 def test_conversion_keeps_values_and_types(ending: str, shape: tuple[int, ...], tmp_path: Path) -> None:
     pytest.importorskip("h5py" if ending != ".parquet" else "pyarrow")
-    count, random = 5000, np.random.default_rng(0)
+    count, random = 1500, np.random.default_rng(0)
     columns = {
         "obs": random.integers(0, 255, (count, *shape), np.uint8), "action": random.normal(size=(count, 2)),
         "reward": random.normal(size=count).astype(np.float32),

@@ -362,10 +362,10 @@ def test_one_worker_in_lockstep_is_one_process_to_the_bit_with_several_policies(
 
 def test_two_workers_in_lockstep_do_the_same_in_any_order_and_after_a_resume():
     config = joint_config(workers=2, **THREE)
-    first, second = (Run(config, remote(config, FakeRay(seed))).until(120) for seed in (1, 2))
+    first, second = (Run(config, remote(config, FakeRay(seed))).until(160) for seed in (1, 2))
     assert first.state() == second.state()
-    resumed = Run(config, remote(config)).load(first.saved()).until(180)
-    assert resumed.state() == first.until(180).state()
+    resumed = Run(config, remote(config)).load(first.saved()).until(220)
+    assert resumed.state() == first.until(220).state()
 
 
 def test_workers_that_run_ahead_have_splitters_of_their_own():

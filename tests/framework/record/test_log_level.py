@@ -80,14 +80,14 @@ def test_lines_of_workers_and_learners_travel_with_their_reports(
 
     monkeypatch.setattr(own_parts.Line, "step", talking)
     words = ["general_cfg.mp_backend=ray", "general_cfg.n_workers=2", "general_cfg.log_level=debug"]
-    task = train(tmp_path / "run", PLAIN, 200, *words)
+    task = train(tmp_path / "run", PLAIN, 100, *words)
     text = (task / "logs/log.txt").read_text()
     for worker in (0, 1):
         assert f"INFO worker {worker}: a step to the right" in text
         assert text.count(f"DEBUG worker {worker}: first fragment: ") == 1
     assert text.count("DEBUG learner 0: first chunk: ") == 1
-    assert text.count(": a step to the right") >= 200
-    quiet = train(tmp_path / "quiet", PLAIN, 200, *words[:2], "general_cfg.log_level=warning")
+    assert text.count(": a step to the right") >= 100
+    quiet = train(tmp_path / "quiet", PLAIN, 100, *words[:2], "general_cfg.log_level=warning")
     assert "a step" not in (quiet / "logs/log.txt").read_text()
 
 

@@ -263,8 +263,8 @@ def test_a_run_that_was_killed_and_resumed_has_the_lines_of_one_that_was_not(
 
 def test_a_run_with_one_worker_in_lockstep_has_the_same_files(rays: Rays, tmp_path: Path) -> None:
     size = "general_cfg.traces_file_mb=0.004"
-    one = train(tmp_path / "one", DQN, 400, size)
-    other = train(tmp_path / "other", DQN, 400, size, "general_cfg.mp_backend=ray", "general_cfg.run_ahead=0")
+    one = train(tmp_path / "one", DQN, 250, size)
+    other = train(tmp_path / "other", DQN, 250, size, "general_cfg.mp_backend=ray", "general_cfg.run_ahead=0")
     assert written(one) == {(worker - 1, number): text for (worker, number), text in written(other).items()}
     assert {worker for worker, _ in written(other)} == {1}  # as env_config.worker_index
     assert len(rays) == 1
@@ -276,9 +276,9 @@ def test_a_learner_that_dies_costs_no_line_and_doubles_none(
     """RAY-8: all begin again at the last checkpoint, with the files cut back."""
     words = [*DQN, "general_cfg.traces_file_mb=0.002", "general_cfg.mp_backend=ray", "general_cfg.run_ahead=0"]
     words.append("general_cfg.n_workers=2")
-    straight = train(tmp_path / "straight", words, 500)
-    rays.fate = lambda call: "before" if tuple(call) == ("LearnerActor", 0, "learn", 80) else None
-    broken = train(tmp_path / "broken", words, 500)
+    straight = train(tmp_path / "straight", words, 300)
+    rays.fate = lambda call: "before" if tuple(call) == ("LearnerActor", 0, "learn", 40) else None
+    broken = train(tmp_path / "broken", words, 300)
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert written(broken) == written(straight)
 
@@ -288,7 +288,7 @@ def test_an_environment_that_fails_leaves_nothing_of_its_last_fragment(
 ) -> None:
     """The resumed run plays these episodes again: in no file are they twice."""
     words = [*PPO, "general_cfg.collect_traj=true"]
-    straight = train(tmp_path / "straight", words, 400)
+    straight = train(tmp_path / "straight", words, 300)
     steps, step = [], own_parts.Line.step
 
     def failing(self: own_parts.Line, action: Any) -> Any:
@@ -299,7 +299,7 @@ def test_an_environment_that_fails_leaves_nothing_of_its_last_fragment(
 
     with monkeypatch.context() as patch:
         patch.setattr(own_parts.Line, "step", failing)
-        assert main([*words, "general_cfg.max_total_step=400", "--into", str(tmp_path / "cut")]) == 2
+        assert main([*words, "general_cfg.max_total_step=300", "--into", str(tmp_path / "cut")]) == 2
     assert len(steps) == 185
     assert main(["--resume", str(tmp_path / "cut"), "--allow-import", "own_parts"]) == 0
     assert written(tmp_path / "cut") == written(straight)
