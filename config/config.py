@@ -232,7 +232,7 @@ class GeneralConfig(Strict):
     """Lowest level of what logs/log.txt contains, and of the notes that the terminal shows. debug adds the shapes of
     the first data, and size and duration of each checkpoint. The terminal shows warnings at any level."""
     save_fig: bool = True
-    """Draw results/learning_curve.png."""
+    """Draw results/learning_curve.png; of a group or a tuning, learning_curves.png."""
     show_fig: bool = False
     """Show the figure in a window when the run ends."""
     interact_summary_fre: PositiveInt = 1

@@ -1,6 +1,7 @@
 """Statistics over several runs: mean, interquartile mean, and their bootstrap intervals."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -57,13 +58,19 @@ def band(x: Array, values: Array, statistic: Statistic) -> list[tuple[float, flo
     return [(float(place), *end) for place, end in zip(x[some], ends, strict=True) if end is not None]
 
 
+@lru_cache(4)
+def _resamples(*sizes: int) -> list[Array]:
+    """Draws the places of the values of each sample. They are the same for all samples of these sizes."""
+    random = np.random.default_rng(0)
+    return [random.integers(0, size, (RESAMPLES, size)) for size in sizes]
+
+
 def stratified_interval(strata: Sequence[Array], statistic: Callable[..., Array]) -> tuple[float, float] | None:
     """Returns the interval of a statistic of several samples [n], [m], ..., of which each is drawn for itself. None if
     one of them has a single value. statistic: of samples [10,000, n], [10,000, m], ... -> [10,000]."""
     if any(len(values) < 2 for values in strata):
         return None
-    random = np.random.default_rng(0)
-    drawn = [values[random.integers(0, len(values), (RESAMPLES, len(values)))] for values in strata]
+    drawn = [values[places] for values, places in zip(strata, _resamples(*map(len, strata)), strict=True)]
     outside = 50 * (1 - COVERED)
     low, high = np.percentile(statistic(*drawn), [outside, 100 - outside])
     return float(low), float(high)

@@ -13,6 +13,7 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.cells import cells, padded
 from config.tell.language import english, tr
+from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, begun, group_curves, mean_fact, result, summary
 from framework.archive.run import RecordedRun
 from framework.assemble import build
@@ -282,15 +283,16 @@ class Group(Job):
             facts["experiments"] = {name: summary(group) for name, group in groups.items()}
         else:
             facts |= summary(runs)
+        curves = group_curves(self.folder, list(self.members.values()), runs) if self._same_environment() else None
         figure = None
-        if self._same_environment():
-            figure = results.draw(self.folder, lambda path: self._draw(path, runs, groups), self.screen.say)
+        if curves and curves.lines and self.config.general.save_fig:
+            figure = results.draw(self.folder, lambda path: self._draw(path, curves, runs, groups), self.screen.say)
         add_facts(self.files.group, facts)
         self._over = True
         rows = [(tr("report"), str(as_written(page)))] if (page := self.refresh()) else []
         rows += [(tr("curves"), str(as_written(figure)))] if figure else []
         rows.append((tr("table"), str(as_written(self.write_table()))))
-        if figure:
+        if curves and curves.lines:
             rows.append((tr("compare"), compare_command(self.folder) + ("" if groups else " OTHER")))
         rows += [self._next_command(stage) for stage in self.runs if self.turns[stage].status != 0]
         rows += [(tr("to go on"), self.resume_command())] if self.interrupted else []
@@ -305,18 +307,18 @@ class Group(Job):
             return 128 + signal.SIGTERM
         return FAILED if failed else 0
 
-    def _draw(self, path: Path, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]) -> bool:
-        """Draws the curves; of experiments, their means. Returns False if there are no curves yet."""
-        lines, quantity, over = group_curves(self.folder, list(self.members.values()), runs)
-        if not lines:
-            return False
+    def _draw(
+        self, path: Path, curves: Curves, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]
+    ) -> None:
+        """Draws the curves; of experiments, their means."""
+        lines, quantity, over = curves
         levels = self._levels(runs)
         if groups:
-            curves = {
+            series = {
                 name: [lines[run.folder] for run in group if run.folder in lines] for name, group in groups.items()
             }
             figures.comparison(
-                {name: group for name, group in curves.items() if group}, path, title=results.environment(self.config),
+                {name: group for name, group in series.items() if group}, path, title=results.environment(self.config),
                 quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         else:
@@ -324,7 +326,6 @@ class Group(Job):
                 list(lines.values()), path, seeds=[run.name for run in runs if run.folder in lines],
                 title=results.title(self.config), quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
-        return True
 
     def _next_command(self, stage: Stage) -> terminal.Row:
         allowed = self.config.allow_import

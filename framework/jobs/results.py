@@ -63,13 +63,13 @@ def _write_table(folder: Path, noun: str, lines: Iterable[Iterable[Any]]) -> Pat
     return path
 
 
-def draw(folder: Path, draw_into: Callable[[Path], bool], warn: Callable[[str], None]) -> Path | None:
-    """Draws learning_curves.png, and returns its path; one that cannot be drawn costs a warning. draw_into: draws it,
-    and returns False if there are no curves."""
+def draw(folder: Path, draw_into: Callable[[Path], None], warn: Callable[[str], None]) -> Path | None:
+    """Draws learning_curves.png, and returns its path; one that cannot be drawn costs a warning."""
     path = GroupFiles(folder).curves
     try:
         with stage(tr("drawing the learning curves")):
-            return path if draw_into(path) else None
+            draw_into(path)
+        return path
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
         warn(tr("warning: cannot draw the learning curves: {error}", error=error))
         return None

@@ -318,7 +318,7 @@ class Tuner(Job):
             say(line)
         config = best.ready.config
         self._write_best(best, rows[0])
-        figure = results.draw(self.folder, lambda path: self._draw(path, config, rows), say) if config else None
+        figure = self._draw(config, rows) if config and config.general.save_fig else None
         files = {tr("table"): self.files.table("trial"), tr("curves"): figure, tr("report"): self.report()}
         if config is None:
             files[tr("settings")] = self.files.best
@@ -342,15 +342,17 @@ class Tuner(Job):
         text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
         write_whole(self.files.best, f"# {promise}{remark}\n{text}".encode())
 
-    def _draw(self, path: Path, config: RunConfig, rows: Sequence[TrialResult]) -> bool:
-        """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
+    def _draw(self, config: RunConfig, rows: Sequence[TrialResult]) -> Path | None:
+        """Draws a line for each run; returns None if there are no curves. rows: the best one first."""
         tasks = [self.tasks(row.trial) for row in rows]
         runs = {task.relative_to(self.files.trials).as_posix(): RecordedRun(task) for seeds in tasks for task in seeds}
         lines, quantity, over = curves_of(runs, config.general.online_eval)
         best = sum(name in lines for name in list(runs)[: len(tasks[0])])
-        if lines:
+
+        def draw(path: Path) -> None:
             figures.trial_curves(lines, path, title=results.title(config), quantity=quantity, over=over, best=best)
-        return bool(lines)
+
+        return results.draw(self.folder, draw, self.screen.say) if lines else None
 
     def by_score(self) -> list[TrialResult]:
         """Returns the rows of all trials: those that were trained to the end, best first; then those that came less
