@@ -18,7 +18,7 @@ from config.own import trust
 from config.own.envs import OwnEnvError, class_name
 from config.read.loader import ConfigError
 from main import main
-from tests.tools.process import forking
+from tests.tools.process import become, forking
 
 __all__ = ["forking"]
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,8 @@ def on_a_terminal(answer: str, *words: str, pause: float = 0.0, **more: str) -> 
     process, terminal = pty.fork()
     if process == 0:
         os.environ.update(more)
-        os.execv(sys.executable, [sys.executable, str(ROOT / "main.py"), *words])
+        sys.stdin = open(0)
+        become(lambda: main(list(words)), 1, 2)
     shown, asked = b"", False
     while True:
         try:

@@ -3,6 +3,7 @@
 import re
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,7 @@ COMMAND = re.compile(r"(?:^|`)python main\.py\b([^`\n]*)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
+@cache
 def text(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
@@ -218,12 +220,17 @@ def test_the_files_that_a_page_names_exist(page: Path) -> None:
             assert named in known, f"{name(page)}: {named}"
 
 
+@cache
+def names_of_the_code() -> tuple[set[str], set[str]]:
+    """Returns the names of classes, functions and variables of modules, and all words."""
+    code = "\n".join(map(text, SOURCES))
+    return set(re.findall(r"^(?: *(?:class|def) |(?=\w+ = ))(\w+)", code, re.MULTILINE)), set(re.findall(r"\w+", code))
+
+
 @pytest.mark.parametrize("page", DESIGN, ids=name)
 def test_the_classes_functions_and_tests_that_a_page_of_the_design_names_exist(page: Path) -> None:
     """`Class`, `Class.method`, and words with underscores, which may also be columns or settings."""
-    code = "\n".join(map(text, SOURCES))
-    defined = set(re.findall(r"^(?: *(?:class|def) |(?=\w+ = ))(\w+)", code, re.MULTILINE))
-    words = set(re.findall(r"\w+", code))
+    defined, words = names_of_the_code()
     for named in re.findall(r"`([A-Z][a-z]+[A-Za-z]*(?:\.\w+)?|test_\w+)`", text(page)):
         assert set(named.split(".")) <= (defined if "." not in named else defined | words), f"{name(page)}: {named}"
     for named in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", text(page)):

@@ -5,7 +5,6 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -56,34 +55,12 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-class Trees(dict[str, ast.Module]):
-    """Module -> its syntax tree, parsed when it is first asked for."""
-
-    def __missing__(self, module: str) -> ast.Module:
-        self[module] = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-        return self[module]
-
-
 MODULES = {module_of(path): path for path in FILES}
-TREES = Trees()
 
 
-def targets(node: ast.stmt) -> Iterator[str]:
-    """Modules that a statement imports; `from package import module` means the module."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        assert node.level == 0, "imports are absolute"
-        for alias in node.names:
-            inner = f"{node.module}.{alias.name}"
-            yield inner if inner in MODULES else str(node.module)
-
-
-@cache
-def imports(module: str) -> set[str]:
+def imports(module: str) -> frozenset[str]:
     """Everything that a module imports, at its top or inside a function."""
-    nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return {target for node in nodes for target in targets(node)}
+    return house.source(module).imports
 
 
 def inside(target: str, *packages: str) -> bool:
@@ -234,24 +211,15 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_nothing_of_ours_evaluates_text_as_code():
     """SEC-3: no eval, exec or compile, and no loader that builds objects."""
     for module in MODULES:
-        calls = [node.func for node in ast.walk(TREES[module]) if isinstance(node, ast.Call)]
-        names = {call.id for call in calls if isinstance(call, ast.Name)}
-        assert not names & {"eval", "exec", "compile", "__import__"}, module
-
-
-def names_in(module: str) -> dict[str, str]:
-    """Returns the full name of each name that a module imports by `from`."""
-    nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.ImportFrom)]
-    return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+        assert not house.source(module).calls & {"eval", "exec", "compile", "__import__"}, module
 
 
 def levels() -> dict[str, int]:
     """How many steps each class stands below a contract class, or below a class of a library."""
     bases = {
-        f"{module}.{node.name}": [full_name(module, ast.unparse(base)) for base in node.bases]
+        f"{module}.{name}": [full_name(module, base) for base in written]
         for module in MODULES
-        for node in ast.walk(TREES[module])
-        if isinstance(node, ast.ClassDef)
+        for name, written in house.source(module).bases.items()
     }
 
     def level(name: str) -> int:
@@ -266,7 +234,7 @@ def levels() -> dict[str, int]:
 
 def full_name(module: str, base: str) -> str:
     first, dot, rest = base.split("[")[0].partition(".")
-    return names_in(module).get(first, f"{module}.{first}" if not dot else first) + dot + rest
+    return house.source(module).names.get(first, f"{module}.{first}" if not dot else first) + dot + rest
 
 
 def test_nothing_inherits_deeper_than_one_level_below_a_contract():
@@ -291,7 +259,16 @@ def full(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+PROGRAM = (
+    "import joystick; joystick.Run; joystick.train; joystick.compare; joystick.load; "
+    "import framework.commands.work.train, framework.film.film"
+)
+"""Imports what a program of the user's own asks for, and what trains and films."""
+
+
+@cache
 def loaded_after(statement: str) -> set[str]:
+    """Returns the packages that a new process has imported after a statement."""
     code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(done.stdout.split())
@@ -310,24 +287,23 @@ def test_a_config_is_checked_without_anything_heavy():
 
 
 def test_nothing_of_a_notebook_is_imported_in_any_other_program():
-    statement = "import joystick; joystick.Run; joystick.train; joystick.compare; joystick.load"
-    assert not loaded_after(statement) & {"IPython", "ipykernel", "jupyter_client", "nbformat"}
+    assert not loaded_after(PROGRAM) & {"IPython", "ipykernel", "jupyter_client", "nbformat"}
 
 
-@pytest.mark.parametrize(
-    ("statement", "now"),
-    [
-        ("from algos.a3c import Config", "algos.impala.config"),
-        ("from algos.random_policy.config import Config", "algos.random.config"),
-        ("from framework.output.trajectories import read as Config", "framework.dataset.trajectories"),
-        ("from envs.gym.masks import Legal as Config", "envs.common.masks"),
-    ],
-)
-def test_a_program_of_the_users_own_imports_former_names(statement: str, now: str) -> None:
-    code = f"{statement}; print(Config.__module__)"
+FORMER = {
+    "from algos.a3c import Config": "algos.impala.config",
+    "from algos.random_policy.config import Config": "algos.random.config",
+    "from framework.output.trajectories import read as Config": "framework.dataset.trajectories",
+    "from envs.gym.masks import Legal as Config": "envs.common.masks",
+}
+"""Import of a former name -> the module that it leads to now."""
+
+
+def test_a_program_of_the_users_own_imports_former_names() -> None:
+    code = "\n".join(f"{statement}; print(Config.__module__)" for statement in FORMER)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == now
+    assert done.stdout.splitlines() == [*FORMER.values()]
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
-    assert not loaded_after("import framework.commands.work.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}
+    assert not loaded_after(PROGRAM) & {"imageio", "imageio_ffmpeg"}

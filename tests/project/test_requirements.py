@@ -57,20 +57,20 @@ LOADERS = ("import_module", "find_spec", "hub.package")
 def imported() -> dict[str, set[str]]:
     """Module of another project -> "top" and "inside": whether it is imported when a module of ours is, or later."""
     places = defaultdict(set)
-    ours = {*house.PACKAGES, "main", "joystick"}
+    known = {*house.PACKAGES, "main", "joystick", *sys.stdlib_module_names}
     for path in house.modules().values():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        late = {id(node) for outer in ast.walk(tree) if is_late(outer) for node in ast.walk(outer)}
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(house.tree_of(path)))
+        late = {id(node) for outer in nodes if is_late(outer) for node in ast.walk(outer)}
+        for node in nodes:
             for name in names_of(node):
-                if name.split(".")[0] not in ours:
+                if name.split(".")[0] not in known:
                     places[name.split(".")[0]].add("inside" if id(node) in late else "top")
-    return {name: found for name, found in places.items() if name not in sys.stdlib_module_names}
+    return places
 
 
 def is_late(node: ast.AST) -> bool:
     """True for a function, and for what type checkers read."""
-    checked = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    checked = isinstance(node, ast.If) and "TYPE_CHECKING" in house.written(node.test)
     return checked or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
@@ -80,7 +80,7 @@ def names_of(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         return [str(node.module)]
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(LOADERS) and node.args:
+    if isinstance(node, ast.Call) and node.args and house.written(node.func).endswith(LOADERS):
         value = node.args[0]
         return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
     return []

@@ -1,10 +1,11 @@
 """The program that runs Tianshou's own tests, on small tests with known results."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from tests.tools import tianshou
+
 ENVIRONMENTS = "class MyTestEnv:\n    observation_space = None\n"
 TESTS = """
 import numpy as np
@@ -38,18 +39,14 @@ def test_batch(size, rows=3):
 """
 
 
-def run(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Runs the program."""
-    command = [sys.executable, "-m", "tests.tools.tianshou", str(folder), *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def test_each_assertion_counts_on_its_own(tmp_path: Path) -> None:
+def test_each_assertion_counts_on_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "env.py").write_text(ENVIRONMENTS)
     (tmp_path / "test_batch.py").write_text(TESTS)
-    done = run(tmp_path)
-    assert done.returncode == 1
-    lines = done.stdout.splitlines()
+    monkeypatch.setattr("sys.argv", ["tianshou", str(tmp_path)])
+    assert tianshou.main() == 1
+    lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "| file | passed | failed | different on purpose |",
         "|---|---|---|---|",
@@ -60,10 +57,15 @@ def test_each_assertion_counts_on_its_own(tmp_path: Path) -> None:
     ]
     assert lines[4].endswith("assert batch.a.tolist() == [2, 1] -- AssertionError:")
     assert lines[-1].endswith("with pytest.raises(TypeError): -- Failed: DID NOT RAISE TypeError")
-    assert "a negative number of samples is an error" in run(tmp_path, "--all").stdout
+    monkeypatch.setattr("sys.argv", ["tianshou", str(tmp_path), "--all"])
+    tianshou.main()
+    assert "a negative number of samples is an error" in capsys.readouterr().out
 
 
-def test_another_folder_is_refused(tmp_path: Path) -> None:
-    done = run(tmp_path)
-    assert done.returncode == 2
-    assert "has no env.py with MyTestEnv; give test/base of a checkout of Tianshou 0.5" in done.stderr
+def test_another_folder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tianshou", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        tianshou.main()
+    assert "has no env.py with MyTestEnv; give test/base of a checkout of Tianshou 0.5" in capsys.readouterr().err

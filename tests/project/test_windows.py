@@ -97,16 +97,16 @@ def test_files_have_the_ends_of_lines_of_every_system(walk: tuple[Path, str]) ->
 
 
 def test_a_group_is_stopped_by_ctrl_break(tmp_path: Path) -> None:
-    """Windows has no signal that one process could send to another but this one; the runs save."""
+    """Windows has no signal that one process could send to another but this one; the run saves."""
     limits = ("general_cfg.max_episode=-1", "general_cfg.max_total_step=100000000")
-    words = ("--algo", "QLearning", "--env", "CliffWalking-v1", "--seeds", "1..2", "--into", "group", *limits, *SHORT)
+    words = ("--algo", "QLearning", "--env", "CliffWalking-v1", "--seeds", "1", "--into", "group", *limits, *SHORT)
     command = [*PYTHON, "-m", "tests.tools.windows", *words]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), **streams, **out_of_reach()) as group:
         assert group.stdout is not None
-        rows = [tmp_path / "group" / f"seed_{seed}" / "results" / "train.csv" for seed in (1, 2)]
+        rows = tmp_path / "group" / "seed_1" / "results" / "train.csv"
         until = time.monotonic() + 200
-        while not all(row.is_file() and row.read_bytes().count(b"\n") > 1 for row in rows):
+        while not (rows.is_file() and rows.read_bytes().count(b"\n") > 1):
             assert group.poll() is None, group.communicate()[0].decode("gbk")
             assert time.monotonic() < until
             time.sleep(0.1)
@@ -116,5 +116,4 @@ def test_a_group_is_stopped_by_ctrl_break(tmp_path: Path) -> None:
             interrupt(group, signal.SIGINT)
         printed = group.communicate()[0].decode("gbk")
     assert group.returncode == 128 + (signal.SIGINT if sys.platform == "darwin" else windows.BREAK), printed
-    for row in rows:
-        assert list((row.parents[1] / "models").iterdir()), f"it has not saved: {printed}"
+    assert list((rows.parents[1] / "models").iterdir()), f"it has not saved: {printed}"

@@ -128,14 +128,48 @@ def modules() -> dict[str, Path]:
     return {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in sorted(files)}
 
 
-def imports(module: str) -> Iterator[str]:
-    """Yields the modules that a module imports, wherever the statement stands."""
-    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (name if name in modules() else str(node.module) for name in names)
+class Source(NamedTuple):
+    """What a module says, wherever the statement stands."""
+
+    imports: frozenset[str]
+    """Modules that it imports; `from package import module` means the module."""
+    names: dict[str, str]
+    """Full name of each name that it imports by `from`."""
+    bases: dict[str, list[str]]
+    """Class -> its bases, as they are written."""
+    calls: frozenset[str]
+    """Functions that it calls, as they are written."""
+
+
+@cache
+def source(module: str) -> Source:
+    """Returns what a module says. It is read once, and its syntax tree, which is large, is not kept."""
+    nodes = list(ast.walk(tree_of(modules()[module])))
+    by_from = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert not any(node.level for node in by_from), f"imports are absolute: {module}"
+    inner = [(f"{node.module}.{alias.name}", str(node.module), alias) for node in by_from for alias in node.names]
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return Source(
+        frozenset([*plain, *(name if name in modules() else package for name, package, _ in inner)]),
+        {alias.asname or alias.name: name for name, _, alias in inner},
+        {node.name: [ast.unparse(base) for base in node.bases] for node in nodes if isinstance(node, ast.ClassDef)},
+        frozenset(written(node.func) for node in nodes if isinstance(node, ast.Call)),
+    )
+
+
+def tree_of(path: Path) -> ast.Module:
+    """Returns the syntax tree of a module."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def written(function: ast.expr) -> str:
+    """Returns what is called, as it is written, after its last part that is no name: a().b.c is .b.c."""
+    match function:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=of, attr=name):
+            return f"{written(of)}.{name}"
+    return ""
 
 
 def climbing(
@@ -146,7 +180,7 @@ def climbing(
     level = {room: at for at, rooms in enumerate(order) for room in rooms}
     pairs = set()
     for module in modules():
-        for target in imports(module) if module.startswith(f"{package}.") else ():
+        for target in source(module).imports if module.startswith(f"{package}.") else ():
             here, there = (name.removeprefix(f"{package}.") for name in (module, target))
             rooms = here.split(".")[0], there.split(".")[0]
             if target.startswith(f"{package}.") and there not in shared and level[rooms[1]] > level[rooms[0]]:
@@ -181,12 +215,13 @@ def lines_of(path: Path) -> int:
 def readers_of_runs() -> list[str]:
     """Returns the modules outside the rooms for it that name a file of a run, or read one by its keys. Algorithms and
     environments know of no runs (tests/project/test_imports.py)."""
-    trees = {
-        name: ast.parse(path.read_text(encoding="utf-8"))
-        for name, path in modules().items()
-        if not name.startswith((*READING, "algos", "envs"))
-    }
-    return [name for name, tree in trees.items() if names_a_file_of_a_run(tree) or reads_a_run_by_keys(tree)]
+    asked = [name for name in modules() if not name.startswith((*READING, "algos", "envs"))]
+    return [name for name in asked if knows_runs(tree_of(modules()[name]))]
+
+
+def knows_runs(tree: ast.AST) -> bool:
+    """Returns True if a file of a run is named, or read by its keys."""
+    return names_a_file_of_a_run(tree) or reads_a_run_by_keys(tree)
 
 
 def names_a_file_of_a_run(tree: ast.AST) -> bool:
@@ -199,15 +234,16 @@ def names_a_file_of_a_run(tree: ast.AST) -> bool:
 def reads_a_run_by_keys(tree: ast.AST) -> bool:
     """Returns True if a function that returns content by keys is called: one of framework/disk, or a parser in a
     function that names the place of such a file."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    parsing = [function for function in functions if called(function) & PARSERS]
-    reading = {name.rpartition(".")[2] for name in called(tree)} & READERS
-    return bool(reading) or any(names_in(function) & PLACES for function in parsing)
+    calls = called(tree)
+    if {name.rpartition(".")[2] for name in calls} & READERS:
+        return True
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] if calls & PARSERS else []
+    return any(called(function) & PARSERS and names_in(function) & PLACES for function in functions)
 
 
 def called(tree: ast.AST) -> set[str]:
     """Returns the functions that are called, as they are written."""
-    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return {written(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
 
 
 def names_in(tree: ast.AST) -> set[str]:
@@ -248,8 +284,8 @@ def path_of_a_transition(algo: str = "DQN") -> set[Path]:
         )
         with run:
             trainer = run._experiment.trainer  # a round is not part of the interface
-            for at in range(40):
-                if at == 20:  # the first rounds learn nothing
+            for at in range(12):
+                if at == 8:  # the first rounds learn nothing
                     sys.setprofile(called)
                 list(trainer.backend.round(trainer.counter.progress))
             sys.setprofile(None)
