@@ -373,7 +373,7 @@ class Mine(gymnasium.Env):
         return action, 1.0, self.time == 5, False, {}
 
 joystick.register("Mine", Mine)
-short = {"online_eval": False, "save_fig": False}  # an evaluation has ten rows
+short = {"online_eval_episode": 1, "save_fig": False}  # an evaluation has a row for each episode
 rows = {"n_envs": 2, "vectorization": "async"}
 with joystick.Run("QLearning", "Mine", general_cfg=short, env_cfg=rows, into="run") as run:
     print(run.train(20)["return_mean"])

@@ -301,8 +301,13 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch
     assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
 
 
-THOUSANDS = re.compile(r"(?<=run\.train\()\d+000|(?<=max_total_step\": )\d+000")
-"""Lengths of trainings in steps."""
+THOUSANDS = re.compile(r"(?<=run\.train\()\d+000|(?<=run\.sample\()\d+000|(?<=max_total_step\": )\d+000")
+"""Lengths of trainings and samples in steps."""
+
+
+def shortened(program: str) -> str:
+    """Returns a program of a page with short trainings, and two seeds in place of three."""
+    return THOUSANDS.sub(lambda steps: str(int(steps[0]) // 10), program).replace("seeds=3", "seeds=2")
 
 
 @pytest.mark.usefixtures("forking")
@@ -312,7 +317,7 @@ def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
     assert len(blocks) == 6
     for block in blocks:
-        done = forked_program(block if EVERY else THOUSANDS.sub(lambda steps: str(int(steps[0]) // 5), block))
+        done = forked_program(block if EVERY else shortened(block))
         assert done.returncode == 0, done.stderr
     first, *_, last = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
     assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))

@@ -8,10 +8,12 @@ gaps. At the end it prints how many sentences are not translated.
 
 import ast
 import inspect
+import re
 import string
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,9 +36,9 @@ PACKAGES = ("algos", "config", "envs", "framework")
 
 def _errors() -> frozenset[str]:
     """Returns the names of the errors that say a sentence themselves: ConfigError, UserError and its subclasses."""
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    bases = {node.name: {base.id for base in node.bases if isinstance(base, ast.Name)} for node in classes}
+    texts = (path.read_text(encoding="utf-8") for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
+    classes = [found for text in texts for found in re.findall(r"^ *class (\w+)\(([^)]*)\):", text, re.MULTILINE)]
+    bases = {name: {base.strip() for base in written.split(",")} for name, written in classes}
     errors = {"ConfigError", "UserError"}
     while more := {name for name in bases.keys() - errors if bases[name] & errors}:
         errors |= more
@@ -49,9 +51,14 @@ SCRIPTS = sorted(path for ending in ("js", "html") for path in (ROOT / "framewor
 """Scripts of pages, and the page of the command watch."""
 
 
-def sentences() -> Iterator[tuple[str, str]]:
-    """Yields the file of each sentence that is shown, and the sentence, in the order of the files. Calls within
+@cache
+def sentences() -> tuple[tuple[str, str], ...]:
+    """Returns the file of each sentence that is shown, and the sentence, in the order of the files. Calls within
     f-strings count, which babel's own search passes over."""
+    return tuple(_sentences())
+
+
+def _sentences() -> Iterator[tuple[str, str]]:
     files = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
     for path in (*sorted(files), ROOT / "joystick.py", ROOT / "main.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
