@@ -211,7 +211,7 @@ def test_the_installed_package_wins_over_a_file_that_comes_first(folder, install
 
 
 def test_a_run_of_a_stranger_imports_what_the_table_has_and_nothing_else(folder, installed, monkeypatch, capsys):
-    words = ["--algo", "PPO", "--env", "MiniGrid-Empty-5x5-v0", *TINY, "--into", "run"]
+    words = ["--algo", "PPO", "--env", "MiniGrid-Empty-5x5-v0", *TINY, "general_cfg.max_total_step=64", "--into", "run"]
     assert main(words) == 0
     run = folder / "run"
     (run / "minigrid.py").write_text(EVIL)

@@ -21,9 +21,9 @@ from tests.tools import foreign_pages
 from tests.tools.compare import make_run
 from tests.tools.pages import blocks
 from tests.tools.paths import EVERY
-from tests.tools.process import forked, forked_program, forking
+from tests.tools.process import forked, forked_program, forking, without_figures
 
-__all__ = ["forking"]
+__all__ = ["forking", "without_figures"]
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("algos/*/README.md")])
 README, CHINESE = ROOT / "README.md", ROOT / "README.zh.md"
@@ -310,7 +310,7 @@ def shortened(program: str) -> str:
     return THOUSANDS.sub(lambda steps: str(int(steps[0]) // 10), program).replace("seeds=3", "seeds=2")
 
 
-@pytest.mark.usefixtures("forking")
+@pytest.mark.usefixtures("forking", "without_figures")
 def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
     """Each block of code is a whole program, and the runs are in tasks/ afterwards. The suite shortens the trainings;
     `python -m tests.stress.every_case` runs them as they are printed."""

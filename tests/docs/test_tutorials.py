@@ -9,9 +9,9 @@ import pytest
 
 from config.own import trust
 from tests.tools.pages import NOT_RUN, ROOT, blocks
-from tests.tools.process import forked, forked_program, forking
+from tests.tools.process import forked, forked_program, forking, without_figures
 
-__all__ = ["forking"]
+__all__ = ["forking", "without_figures"]
 TUTORIALS = sorted(path for path in ROOT.glob("docs/tutorials/*.md") if path.name != "README.md")
 SOURCES = ROOT / "docs" / "sources.md"
 """Page with what the documents say that the program follows."""
@@ -63,7 +63,7 @@ def follow(line: str) -> None:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *TUTORIALS, SOURCES], ids=lambda page: page.stem)
-@pytest.mark.usefixtures("forking")
+@pytest.mark.usefixtures("forking", "without_figures")
 def test_the_commands_of_the_page_end_well_one_after_the_other(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

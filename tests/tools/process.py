@@ -8,7 +8,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ from typing import IO, Any, BinaryIO
 
 import pytest
 
+from config.config import GeneralConfig
 from framework.catalog import ALGOS
 from framework.jobs import children
 from main import main
@@ -195,6 +196,16 @@ class ForkedPopen:
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs draw no curve at their end, as with general_cfg.save_fig=false, unless they are told to."""
+    with monkeypatch.context() as patch:
+        patch.setattr(GeneralConfig.model_fields["save_fig"], "default", False)
+        GeneralConfig.model_rebuild(force=True)
+        yield
+    GeneralConfig.model_rebuild(force=True)
 
 
 @pytest.fixture
