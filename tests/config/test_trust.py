@@ -81,7 +81,7 @@ def on_a_terminal(answer: str, *words: str, pause: float = 0.0, **more: str) -> 
     process, terminal = pty.fork()
     if process == 0:
         os.environ.update(more)
-        sys.stdin = open(0)
+        sys.stdin = open(0)  # noqa: SIM115
         become(lambda: main(list(words)), 1, 2)
     shown, asked = b"", False
     while True:
