@@ -284,8 +284,8 @@ def path_of_a_transition(algo: str = "DQN") -> set[Path]:
         )
         with run:
             trainer = run._experiment.trainer  # a round is not part of the interface
-            for at in range(12):
-                if at == 8:  # the first rounds learn nothing
+            for at in range(9):
+                if at == 7:  # the first rounds learn nothing
                     sys.setprofile(called)
                 list(trainer.backend.round(trainer.counter.progress))
             sys.setprofile(None)

@@ -518,6 +518,7 @@ def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["general_cfg.env_name=toy", "general_cfg.max_total_step=100", "--env", "shifted", "--jobs", "1"]
+    words.append("general_cfg.save_fig=false")
     assert main(["--algo", "QLearning,Sarsa", "--seeds", "1,2", *words]) == 0
     out = capsys.readouterr().out
     [group] = Path("tasks").iterdir()
