@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from framework.distributed import ray_cluster
-from framework.jobs import results
 from main import main
 from tests.tools.fake_ray import FakeRay, Fate
 from tests.tools.process import forking
 
-__all__ = ["GENERAL", "cluster", "curves", "draw_no_curves", "forking", "run", "table", "written"]
-
-DRAW = results.draw
+__all__ = ["GENERAL", "cluster", "forking", "run", "table", "written"]
 
 
 def table(folder: str | Path, without: Sequence[str] = ("seconds",)) -> list[dict[str, str]]:
@@ -50,17 +47,6 @@ def cluster(monkeypatch: pytest.MonkeyPatch, fate: Fate = lambda call: None) -> 
 
     monkeypatch.setattr(ray_cluster, "started", started)
     return ray
-
-
-def draw_no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves out learning_curves.png, which takes as long as two short runs: for tests that do not look at it."""
-    monkeypatch.setattr(results, "draw", lambda *_: None)
-
-
-@pytest.fixture
-def curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws them for one test of a module that leaves them out."""
-    monkeypatch.setattr(results, "draw", DRAW)
 
 
 GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"

@@ -24,7 +24,7 @@ from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_p
 from tests.tools.fake_ray import Call
 from tests.tools.paths import in_the_suite
 from tests.tools.process import Forked, fork_runs, forked, forking
-from tests.tools.tuning import cluster, draw_no_curves
+from tests.tools.tuning import cluster
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -39,7 +39,6 @@ RESULTS = ("train.csv", "eval.csv", "progress.csv")
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
-    draw_no_curves(monkeypatch)
 
 
 def runs_of(group: str) -> list[Path]:
@@ -72,7 +71,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(tmp_path_factory.mktemp("whole"))
         patch.setattr(job, "POLL_SECONDS", 0.01)
         fork_runs(patch)
-        draw_no_curves(patch)
         assert run(*TWO, "--into", "two") == 0
         return Path("two").absolute()
 

@@ -21,7 +21,6 @@ from framework.disk.task_dir import add_facts
 from framework.jobs import own_objects, seeds
 from framework.runs import signals
 from tests.tools.process import forked_program
-from tests.tools.tuning import draw_no_curves
 
 SHORT = {"max_total_step": 200, "online_eval_episode": 2, "save_fig": False, "loggers": ["csv"]}
 PROGRAM = (
@@ -82,7 +81,6 @@ class Unsendable(gymnasium.Env):
 def test_a_class_of_the_program_is_trained_with_each_seed_in_a_process_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    draw_no_curves(monkeypatch)
     done = forked_program(PROGRAM)
     assert done.returncode == 0, done.stderr
     assert "PPO on Line, 2 seeds: tasks/line" in done.stdout

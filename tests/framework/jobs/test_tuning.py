@@ -21,9 +21,9 @@ from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
 from tests.tools.charts import lines
 from tests.tools.process import Forked, fork_runs
-from tests.tools.tuning import GENERAL, curves, draw_no_curves, forking, run, table, written
+from tests.tools.tuning import GENERAL, forking, run, table, written
 
-__all__ = ["curves", "forking"]
+__all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
 
 NINE = f"""\
@@ -45,7 +45,6 @@ tune_cfg: {{samples: 2, scheduler: halving, rungs: 30, eta: 2, score: return_mea
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
-    draw_no_curves(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,6 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(tmp_path_factory.mktemp("three"))
         patch.setattr(job, "POLL_SECONDS", 0.01)
         fork_runs(patch)
-        draw_no_curves(patch)
         written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
         assert run("tune", "--yaml", "tune.yaml", "--into", "done") == 0
         return Path("done").absolute()
@@ -64,12 +62,11 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --------------------------------------------------------------------------------------------------- what it does
 
 
-@pytest.mark.usefixtures("curves")
 def test_a_grid_is_tried_as_a_whole_and_the_best_settings_train_to_what_their_file_promises(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = f"""\
-general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
+general_cfg: {{{GENERAL.replace("save_fig: false", "save_fig: true")}, algo_name: QLearning, max_total_step: 60}}
 env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{grid: [0.01, 0.1, 0.5]}}, gamma: {{grid_search: [0.9, 0.99]}}}}
 """

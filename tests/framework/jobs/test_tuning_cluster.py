@@ -20,7 +20,7 @@ from framework.jobs import job, stages
 from framework.jobs.stages import Stage
 from tests.tools.fake_ray import Call, FakeRay
 from tests.tools.process import PATIENCE
-from tests.tools.tuning import GENERAL, cluster, draw_no_curves, forking, run, table, written
+from tests.tools.tuning import GENERAL, cluster, forking, run, table, written
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -40,7 +40,6 @@ tune_cfg: {{samples: 2, scheduler: pbt, rungs: 60, score: return_mean}}
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
-    draw_no_curves(monkeypatch)
 
 
 def dies_in_its_second_stage(call: Call) -> str | None:

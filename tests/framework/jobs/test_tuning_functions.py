@@ -18,7 +18,7 @@ from framework.errors import JoystickError
 from framework.jobs import job
 from framework.jobs.functions import Functions
 from framework.jobs.stages import Stage
-from tests.tools.tuning import GENERAL, draw_no_curves, forking, run, table
+from tests.tools.tuning import GENERAL, forking, run, table
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -27,7 +27,6 @@ pytestmark = pytest.mark.usefixtures("forking")
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
-    draw_no_curves(monkeypatch)
 
 
 def bowl(config: dict[str, Any], report: Any) -> None:

@@ -18,7 +18,7 @@ from framework.jobs import job
 from framework.jobs.optuna_search import OptunaSearch, importance
 from framework.jobs.search import Outcome, RandomSearch, Search, Settings
 from framework.jobs.tuning_plan import RunPlan
-from tests.tools.tuning import GENERAL, draw_no_curves, forking, run, table, written
+from tests.tools.tuning import GENERAL, forking, run, table, written
 
 __all__ = ["forking"]
 
@@ -205,7 +205,6 @@ tune_cfg: {{samples: 4, search: tpe, batch: 2, score: return_mean}}
 def test_the_trials_are_the_same_whatever_runs_at_once_and_after_a_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("optuna")
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
-    draw_no_curves(monkeypatch)
     written(TPE)
     assert run("tune", "--yaml", "tune.yaml", "--into", "one", "--jobs", "1") == 0
     assert run("tune", "--yaml", "tune.yaml", "--into", "two", "--jobs", "2") == 0

@@ -21,7 +21,7 @@ from framework.jobs.tuner import Tuner
 from framework.jobs.tuning_plan import RunPlan
 from framework.runs.signals import StopSignals
 from framework.screen.terminal import Screen
-from tests.tools.tuning import GENERAL, draw_no_curves, forking, run, table, written
+from tests.tools.tuning import GENERAL, forking, run, table, written
 
 __all__ = ["forking"]
 
@@ -36,7 +36,6 @@ algo_cfg: {{lr: {{grid: [0.1, 0.2, 0.3, 0.4]}}}}
 def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
-    draw_no_curves(monkeypatch)
 
 
 class Still:

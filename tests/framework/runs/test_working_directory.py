@@ -14,7 +14,6 @@ from config.read.paths import as_written, fixed
 from main import main
 from tests.tools.paths import in_the_suite
 from tests.tools.process import forking
-from tests.tools.tuning import draw_no_curves
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -121,7 +120,6 @@ def test_an_environment_that_changes_the_working_directory_does_not_split_a_run(
 def test_a_group_and_a_tuning_stay_where_they_were_begun(
     home: Path, when: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draw_no_curves(monkeypatch)
     words = [word for word in DQN if "general_cfg.seed" not in word]
     assert main([*wandering(when), *words, "--seeds", "1,2", "--into", "group"]) == 0
     os.chdir(home)
