@@ -1,10 +1,8 @@
 """JOYSTICK_PLAIN=1: every algorithm learns the same by torch's public functions alone."""
 
+import importlib
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from framework.runs import exactness
 from tests.tools import house, other_torch
 from tests.tools.config_fixtures import loaded
 from tests.tools.plain import learned, tried
+from tests.tools.process import forked_program
 
 UNCERTAIN = {"CrossQ": 1e-2}
 """Largest difference of weights. The gradient of a bias before a normalization is nothing but rounding, by which Adam
@@ -36,13 +35,18 @@ OFF = "off: all parts because JOYSTICK_PLAIN is set"
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def early() -> None:
+    """What torch's own Adam imports for a second is there in all forked processes."""
+    importlib.import_module("torch._dynamo")
+
+
+@pytest.fixture(scope="module")
+def plain(early: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the weights that all algorithms have learned without the room."""
     folder = tmp_path_factory.mktemp("plain")
-    words = [sys.executable, "-m", "tests.tools.plain", str(folder)]
-    done = subprocess.run(
-        words, cwd=ROOT, env={**os.environ, switch.VARIABLE: "1"}, capture_output=True, text=True, check=False
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(switch.VARIABLE, "1")
+        done = forked_program(f"from tests.tools import plain\nplain.main({str(folder)!r})")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -92,9 +96,9 @@ def test_a_part_is_off_in_a_torch_whose_functions_are_others(
     assert re.fullmatch(expected, str(switch._why_off(switch.PARTS[part])))
 
 
+@pytest.mark.usefixtures("early")
 def test_training_goes_on_by_the_public_path_in_a_torch_that_lacks_what_a_part_needs() -> None:
-    words = [sys.executable, "-m", "tests.tools.other_torch"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = forked_program("from tests.tools import other_torch\nother_torch.main()")
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [line["part"] for line in lines] == [part for part in switch.PARTS if part != "few rows" and switch.on(part)]
