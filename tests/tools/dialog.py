@@ -1,6 +1,9 @@
 """Dialogues in tests: a town that is small enough to be read, and systems that say what a test tells them."""
 
 import json
+import os
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,8 @@ from envs.dialog.acts import SYSTEM_INTENTS, Entry, parse
 from envs.dialog.config import Config
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
+from framework.dialog import processes
+from tests.tools.process import ForkedPopen, become
 
 TOWN: dict[str, Any] = {
     "restaurant": [
@@ -104,3 +109,31 @@ def play(env: DialogEnv, policy: Policy, dialogues: int | Sequence[int]) -> dict
         for name in set(env.metrics) & set(info):
             totals.setdefault(name, []).append(info[name])
     return {name: float(np.mean(values)) for name, values in totals.items()}
+
+
+class ForkedPlayer(ForkedPopen):
+    """subprocess.Popen for a process that plays dialogues (framework/dialog/processes.py): a forked one, which need not
+    import torch."""
+
+    def __init__(self, command: Sequence[str], **_: Any) -> None:
+        calls, send = os.pipe()
+        receive, answers = os.pipe()
+        sys.stdout.flush()
+        self.returncode = None
+        self.pid = os.fork()
+        if not self.pid:
+            os.dup2(calls, 0)
+            os.dup2(answers, 1)
+            os.closerange(3, 1000)
+            become(_serve, 1, 2)
+        os.close(calls)
+        os.close(answers)
+        self.stdin, self.stdout = os.fdopen(send, "wb"), os.fdopen(receive, "rb")
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _serve() -> int:
+    processes.serve()
+    return 0

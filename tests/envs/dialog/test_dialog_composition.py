@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from joystick.dialog import (
 import joystick
 from envs.dialog.user import User
 from framework.dialog import processes
-from tests.tools.dialog import write_town
+from tests.tools.dialog import ForkedPlayer, write_town
 from tests.tools.process import forked_program
 
 PAGE = Path(__file__).parents[3] / "docs" / "dialog.md"
@@ -128,6 +129,15 @@ def test_own_parts_stand_in_their_places() -> None:
 # -------------------------------------------------------------------------------------------------- samples
 
 
+@pytest.fixture
+def forked_players(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The processes that play are forked; programs of the page start real ones."""
+    monkeypatch.setattr(processes, "subprocess", SimpleNamespace(Popen=ForkedPlayer, PIPE=None))
+    yield
+    processes.end_all()
+
+
+@pytest.mark.usefixtures("forked_players")
 @pytest.mark.parametrize(("actions", "steps"), [("bits", 60), ("one", 60), ("bits", 2)])
 def test_a_sample_is_the_same_from_any_number_of_processes(actions: str, steps: int) -> None:
     """Also where there are more processes than dialogues."""
@@ -182,6 +192,7 @@ print(batch.mask.sum(), len(batch.mask))
     assert done.stdout.split() == ["0.0", "5"]
 
 
+@pytest.mark.usefixtures("forked_players")
 def test_a_process_that_ends_is_a_sentence_and_the_next_sample_has_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROCESS_OF_THE_TEST", str(processes.os.getpid()))
     with pytest.raises(joystick.JoystickError, match="a process has ended with exit status 7 while it played"):
@@ -190,6 +201,7 @@ def test_a_process_that_ends_is_a_sentence_and_the_next_sample_has_new_ones(monk
     assert len(sample(made(), RulePolicy(), 5, 2).reward) >= 5
 
 
+@pytest.mark.usefixtures("forked_players")
 def test_an_error_in_another_process_is_raised_here() -> None:
     class Wrong:
         def predict(self, state: np.ndarray) -> Any:
@@ -197,7 +209,6 @@ def test_an_error_in_another_process_is_raised_here() -> None:
 
     with pytest.raises(ValueError, match="no idea"):
         sample(made(), Wrong(), 5, 2)
-    processes.end_all()
 
 
 # --------------------------------------------------------------------------------------------------- updates

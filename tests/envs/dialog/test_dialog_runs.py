@@ -1,10 +1,7 @@
 """Whole runs on dialogues: they are repeated to the byte, and the programs and examples of the page are true."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from benchmarks import dialog as benchmark
 from framework.disk.checkpoints import CheckpointStore
 from main import main
 from tests.tools.distributed import Run, config_of, local, remote
+from tests.tools.process import forked_program
 
 ROOT = Path(__file__).parents[3]
 PPO = (
@@ -45,20 +43,14 @@ def test_a_run_that_is_resumed_in_mid_dialogue_equals_one_that_was_not_interrupt
     assert ended < 48, "some dialogues were not over"
 
 
-def test_the_programs_of_the_page_run(tmp_path: Path) -> None:
+def test_the_programs_of_the_page_run() -> None:
     """Those with joystick.dialog, and the files that they import, run in test_dialog_composition.py."""
     every = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "dialog.md").read_text(), re.DOTALL)
     blocks = [block for block in every if "from joystick.dialog import" not in block and not block.startswith("# ")]
     assert len(blocks) == 2
     assert len(every) == 6
     for block in blocks:
-        done = subprocess.run(
-            [sys.executable, "-c", block],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        done = forked_program(block)
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
         assert re.search(r"^\(\d{3}, 53\) \(\d{3}, 22\) ", done.stdout, re.MULTILINE) or "'strict': 1.0" in lines[-2]
