@@ -9,11 +9,13 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary
 
 from algos.base import EnvSpec
+from algos.common.parts import fitted_q
 from algos.common.parts.fitted_q import FittedQ, tau_for
 from algos.fql.agent import between, flow_loss, policy_loss
 from algos.rebrac.config import Config
 from algos.sac.losses import similarity
 from algos.td3.agent import penalized_loss, squared_distance
+from config.model.layers import LayerNorm, Linear
 from tests.tools.actor_critic import agent_for, batch_for
 from tests.tools.core import agent_of
 
@@ -152,7 +154,16 @@ def test_it_imitates_two_ways_of_acting_and_not_their_mean() -> None:
 # fitted Q evaluation --------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two states need no wide critics, and no large minibatches."""
+    monkeypatch.setattr(
+        fitted_q, "LAYERS", [layer for _ in range(2) for layer in (Linear(layer_size=[64]), LayerNorm())]
+    )
+    monkeypatch.setattr(fitted_q, "BATCH", 32)
+
+
+@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("space", [Discrete(2), Box(-1.0, 1.0, (1,))])
 def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None:
     """Two states; an action of 1 pays 1, one of 0 pays 0, and the second step ends the episode. The data choose at
@@ -185,8 +196,7 @@ def test_targets_move_so_fast_that_far_rewards_arrive(gamma: float, updates: int
     assert tau_for(gamma, updates) == pytest.approx(tau)
 
 
-@pytest.mark.long
-def test_the_value_of_rewards_without_an_end_is_not_that_of_the_next_few() -> None:
+def test_the_value_of_rewards_without_an_end_is_not_that_of_the_next_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """1 / (1 - 0.95) = 20. Targets that move by 0.01 would be at 20 (1 - e^(-0.05 0.01 160)) = 1.5."""
     rng, count = np.random.default_rng(1), 64
     obs, action = rng.standard_normal((count, 1)).astype(np.float32), np.zeros(count, int)
@@ -194,6 +204,7 @@ def test_the_value_of_rewards_without_an_end_is_not_that_of_the_next_few() -> No
         "obs": obs, "action": action, "reward": np.ones(count, np.float32), "next_obs": np.roll(obs, -1, 0),
         "terminated": np.zeros(count, bool), "start": np.arange(count) == 0,
     }  # fmt: skip
+    monkeypatch.setattr(fitted_q, "BATCH", count)
     fitted = FittedQ(EnvSpec("toy", Box(-9, 9, (1,)), Discrete(2), 1), steps, 0.95, 1, torch.device("cpu"))
     assert fitted.least_updates() == 160
     list(fitted.fit(action, 160))
