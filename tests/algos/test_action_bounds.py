@@ -70,5 +70,5 @@ def test_ppo_comes_near_a_point_within_unlike_bounds():
     env = Distant(8)
     layers = {"actor_layers": mlp(8, activation="tanh"), "critic_layers": mlp(8, activation="tanh")}
     settings = {"batch_size": 256, "sgd_batch_size": 64, "k_epochs": 5, "lr": 0.01, "normalize_reward": True}
-    agent = trained(agent_of("PPO", spec_of(env), gamma=0.5, **layers, **settings), env, 40)
+    agent = trained(agent_of("PPO", spec_of(env), gamma=0.5, **layers, **settings), env, 20)
     assert score(agent, Distant(8)) > -80.0, "less than half of the distance of random actions"

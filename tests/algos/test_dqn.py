@@ -188,7 +188,7 @@ def test_the_value_goes_on_past_a_time_limit(n_step):
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 1 / (1 - 0.8) = 5. Who took the cut for an end
     would learn at most 1 + 0.8 + .. + 0.8^4 = 3.4."""
     env = toy_of("time_limit", steps=5)
-    agent = trained(agent_of("DQN", spec_of(env), gamma=0.8, n_step=n_step, **{**QUICK, "lr": 0.03}), env, 300)
+    agent = trained(agent_of("DQN", spec_of(env), gamma=0.8, n_step=n_step, **{**QUICK, "lr": 0.03}), env, 150)
     assert values(agent, 0) == pytest.approx(5.0, abs=0.3)
 
 
@@ -197,12 +197,12 @@ def test_the_value_goes_on_past_a_time_limit(n_step):
 def test_a_reward_one_step_later_is_worth_gamma(settings):
     """TRM-1: the second step ends the episode with 1, so that the first is worth 0.8 and nothing comes after."""
     env = toy_of("two_step")
-    agent = trained(agent_of("DQN", spec_of(env), gamma=0.8, **settings, **QUICK), env, 300)
+    agent = trained(agent_of("DQN", spec_of(env), gamma=0.8, **settings, **QUICK), env, 200)
     np.testing.assert_allclose(values(agent, 0, 1), [[0.8, 0.8], [1.0, 1.0]], atol=0.1)
 
 
 @pytest.mark.parametrize("settings", [{}, {"loss": "huber", "double": True}, {"dueling": True, "normalize_obs": True}])
 def test_the_action_that_fits_the_observation_is_learned(settings):
     env = toy_of("match")
-    agent = trained(agent_of("DQN", spec_of(env), epsilon_decay=100, **settings, **QUICK), env, 150)
+    agent = trained(agent_of("DQN", spec_of(env), epsilon_decay=100, **settings, **QUICK), env, 75)
     assert score(agent, env) == 1.0

@@ -126,7 +126,7 @@ def test_a_cue_seen_at_the_first_step_is_remembered_by_a_cell_of_ones_own(algo):
     }[algo]
     layers = [Linear(layer_size=[16], activation="tanh"), custom("Remembers")]
     one = agent_of(algo, spec_of(env), actor_layers=layers, critic_layers=layers, **settings)
-    assert score(trained(one, env, {"PPO": 25, "A2C": 200}[algo]), toy_of("recall", delay=2)) == 1.0
+    assert score(trained(one, env, {"PPO": 13, "A2C": 100}[algo]), toy_of("recall", delay=2)) == 1.0
 
 
 @pytest.mark.parametrize("algo", ["SAC", "DQN"])

@@ -170,7 +170,7 @@ def value_of(agent, obs):
     [
         ("A2C", {"lr": 0.05}, 80),
         ("TRPO", {"critic_lr": 0.03}, 15),
-        ("REINFORCE", {"baseline": "value", "lr": 0.1, "batch_episode": 4}, 700),
+        ("REINFORCE", {"baseline": "value", "lr": 0.1, "batch_episode": 4}, 350),
     ],
 )
 def test_the_value_goes_on_past_a_time_limit(algo, settings, rounds):

@@ -274,7 +274,7 @@ def value_of(agent, obs):
 def test_the_value_goes_on_past_a_time_limit(settings):
     """TRM-1: 1 / (1 - 0.8) = 5, and not the 3.4 at most of one who takes the cut for an end."""
     env = toy_of("time_limit", 4, steps=5)
-    agent = trained(agent_of("PPO", spec_of(env), gamma=0.8, **settings, **{**QUICK, "lr": 0.03}), env, 40)
+    agent = trained(agent_of("PPO", spec_of(env), gamma=0.8, **settings, **{**QUICK, "lr": 0.03}), env, 20)
     assert value_of(agent, 0.0) == pytest.approx(5.0, abs=0.2)
 
 
@@ -282,7 +282,7 @@ def test_the_value_goes_on_past_a_time_limit(settings):
 def test_a_reward_one_step_later_is_worth_gamma():
     """TRM-1"""
     env = toy_of("two_step", 4)
-    agent = trained(agent_of("PPO", spec_of(env), gamma=0.8, **QUICK), env, 50)
+    agent = trained(agent_of("PPO", spec_of(env), gamma=0.8, **QUICK), env, 25)
     assert [value_of(agent, obs) for obs in (0.0, 1.0)] == pytest.approx([0.8, 1.0], abs=0.1)
 
 
@@ -300,7 +300,7 @@ def test_a_reward_one_step_later_is_worth_gamma():
 )
 def test_the_right_action_is_learned_in_every_discrete_space(toy, settings):
     env = toy_of(toy, 8)
-    agent = trained(agent_of("PPO", spec_of(env), **settings, **QUICK), env, 30)
+    agent = trained(agent_of("PPO", spec_of(env), **settings, **QUICK), env, 15)
     assert score(agent, toy_of(toy, 8)) == 1.0
 
 
@@ -308,7 +308,7 @@ def test_the_right_action_is_learned_in_every_discrete_space(toy, settings):
 def test_a_continuous_action_comes_to_its_target():
     """The best return is 0, that of standing still -1/3."""
     env = toy_of("target", 8)
-    agent = trained(agent_of("PPO", spec_of(env), log_std_init=-1.0, **QUICK), env, 40)
+    agent = trained(agent_of("PPO", spec_of(env), log_std_init=-1.0, **QUICK), env, 20)
     assert score(agent, toy_of("target", 8)) > -0.02
 
 

@@ -58,7 +58,7 @@ CELLS = {"lookup_step": 4, "batch_size": 64, "sgd_batch_size": 32, "lr": 0.01, "
 @pytest.mark.long
 def test_the_action_that_fits_the_observation_is_learned():
     env = toy_of("match", rows=8)
-    assert score(trained(agent_of("PQN", spec_of(env), **SMALL), env, 40), toy_of("match")) == 1.0
+    assert score(trained(agent_of("PQN", spec_of(env), **SMALL), env, 20), toy_of("match")) == 1.0
 
 
 @pytest.mark.long
@@ -66,14 +66,14 @@ def test_a_cue_seen_at_the_first_step_is_remembered():
     env = toy_of("recall", rows=8, delay=2)
     layers = [Linear(layer_size=[16]), Gru(layer_size=[16])]
     agent = agent_of("PQN", spec_of(env), value_layers=layers, **CELLS)
-    assert score(trained(agent, env, 100), toy_of("recall", delay=2)) == 1.0
+    assert score(trained(agent, env, 50), toy_of("recall", delay=2)) == 1.0
 
 
 @pytest.mark.long
 def test_the_value_goes_on_past_a_time_limit():
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 5. Taking the cut for an end gives at most 3.4."""
     env = toy_of("time_limit", rows=4, steps=5)
-    agent = trained(agent_of("PQN", spec_of(env), gamma=0.8, **{**SMALL, "lr": 0.01}), env, 60)
+    agent = trained(agent_of("PQN", spec_of(env), gamma=0.8, **{**SMALL, "lr": 0.01}), env, 30)
     assert agent.values(np.zeros((1, 1), np.float32))[0].max() == pytest.approx(5.0, abs=0.2)
 
 

@@ -79,7 +79,7 @@ CELLS = [*zip(SETTINGS, (Lstm, Gru, Lstm, Gru), strict=True), ("PPO", Attention)
 def test_a_cue_seen_at_the_first_step_is_remembered(algo, cell):
     env = toy_of("recall", rows=8, delay=2)
     layers = [Linear(layer_size=[16], activation="tanh"), cell(layer_size=[16])]
-    rounds = {"PPO": 20, "A2C": 130, "REINFORCE": 400, "TRPO": 15}[algo]
+    rounds = {"PPO": 10, "A2C": 65, "REINFORCE": 200, "TRPO": 8}[algo]
     one = trained(agent(algo, env, layers, layers), env, rounds)
     assert score(one, toy_of("recall", delay=2)) == 1.0
 

@@ -298,7 +298,7 @@ def test_r2d2_remembers_a_cue_seen_at_the_first_step(n_step):
     settings = {"lookup_step": 4, "burn_in": 2, "batch_size": 32, "train_fre": 8, "learning_starts": 200, "lr": 3e-3}
     settings |= {"gamma": 0.9, "target_update": 20, "epsilon_decay": 1500, "normalize_obs": False, "n_step": n_step}
     layers = [Linear(layer_size=[16]), Gru(layer_size=[16])]
-    one = trained(agent_of("R2D2", spec_of(env), value_layers=layers, **settings), env, 400)
+    one = trained(agent_of("R2D2", spec_of(env), value_layers=layers, **settings), env, 200)
     assert score(one, toy_of("recall", 1, delay=2), 100) > 0.8
 
 

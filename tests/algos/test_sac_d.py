@@ -153,7 +153,7 @@ QUICK = {
 @pytest.mark.long
 def test_what_is_legal_is_learned_and_what_is_not_is_never_tried():
     env = Forbidden()
-    agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 150)
+    agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 75)
     obs = np.array([[-1.0], [1.0], [2.0]], np.float32)
     mask = np.array([[True, True, False], [True, True, False], [False, True, False]])
     assert agent.predict_action(obs, None, mask).action.tolist() == [0, 1, 1]
@@ -162,13 +162,13 @@ def test_what_is_legal_is_learned_and_what_is_not_is_never_tried():
 @pytest.mark.parametrize("settings", [{}, {"n_step": 2, "loss": "huber"}, {"buffer_type": "PER", "alpha": 0.1}])
 def test_the_action_that_fits_the_observation_is_learned(settings):
     env = toy_of("match")
-    agent = trained(agent_of("SAC_D", spec_of(env), **{**QUICK, **settings}), env, 150)
+    agent = trained(agent_of("SAC_D", spec_of(env), **{**QUICK, **settings}), env, 75)
     assert score(agent, env) == 1.0
 
 
 def test_numbers_of_actions_may_begin_anywhere():
     env = toy_of("shifted", 2)
-    agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 120)
+    agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 60)
     assert score(agent, env) == 1.0
 
 
@@ -182,7 +182,7 @@ def test_the_value_goes_on_past_a_time_limit():
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 1 / (1 - 0.8) = 5, and 3.4 with the cut as an end."""
     env = toy_of("time_limit", steps=5)
     settings = {**QUICK, "alpha": 1e-3, "gamma": 0.8, "tau": 0.1, "critic_lr": 3e-2}
-    agent = trained(agent_of("SAC_D", spec_of(env), **settings), env, 350)
+    agent = trained(agent_of("SAC_D", spec_of(env), **settings), env, 250)
     assert critic_at(agent, 0.0).mean().item() == pytest.approx(5.0, abs=0.3)
 
 
@@ -191,5 +191,5 @@ def test_a_reward_one_step_later_is_worth_gamma():
     """TRM-1"""
     env = toy_of("two_step")
     settings = {**QUICK, "alpha": 1e-3, "gamma": 0.8, "tau": 0.1}
-    agent = trained(agent_of("SAC_D", spec_of(env), **settings), env, 400)
+    agent = trained(agent_of("SAC_D", spec_of(env), **settings), env, 200)
     np.testing.assert_allclose(critic_at(agent, 0.0, 1.0).mean(1), [0.8, 1.0], atol=0.1)

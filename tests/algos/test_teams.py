@@ -212,7 +212,7 @@ def played(agent):
 def test_a_team_learns_to_act_together(algo):
     settings = {"batch_size": 128, "sgd_batch_size": 64, "lr": 1e-2, "lr_schedule": "constant"}
     settings |= {"target_update": 10} if algo == "COMA" else {}
-    agent = trained(team(algo, **settings), Together(8), 60)
+    agent = trained(team(algo, **settings), Together(8), {"COMA": 60, "HAPPO": 30}[algo])
     assert played(agent)
 
 

@@ -197,7 +197,7 @@ def test_by_chance_alone_the_values_of_chance_are_learned(algo, settings):
     if algo == "DoubleQLearning":
         settings = {**settings, "next_value": "expected"}
     env = RandomWalk(100)
-    agent = trained(agent_of(algo, spec_of(env), gamma=1.0, lr=0.05, initial_value=0.5, **chance, **settings), env, 900)
+    agent = trained(agent_of(algo, spec_of(env), gamma=1.0, lr=0.05, initial_value=0.5, **chance, **settings), env, 450)
     known = np.stack([np.arange(5), np.arange(2, 7)], axis=1) / 6
     np.testing.assert_allclose(agent.table.values[1:6], known, atol=0.1)
 
@@ -214,4 +214,4 @@ def test_each_learns_the_action_that_fits_the_state_and_goes_on_as_if_it_had_not
         trained(agent, RandomWalk(3, wall=True), 40)
     np.testing.assert_array_equal(one.table.values, other.table.values)
     toy = toy_of("shifted", 2)
-    assert score(trained(agent_of(algo, spec_of(toy), **settings), toy, 400), toy) == 1.0
+    assert score(trained(agent_of(algo, spec_of(toy), **settings), toy, 200), toy) == 1.0
