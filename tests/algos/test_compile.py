@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from safetensors.numpy import load_file
 
 import algos
-from algos.common.fast import compiled_steps, program
+from algos.common.fast import compiled_steps, kernels, program
 from algos.common.fast.layers import Network
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear, draw
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
+from config.model.kernels import Kernels
 from config.read.loader import RunConfig, load
 from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
@@ -248,27 +251,50 @@ def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
 
 def files_of(task: Path) -> list[bytes]:
     """What a run leaves that must not depend on the cache."""
-    [newest] = sorted(task.glob("models/*/state.safetensors"))[-1:]
-    return [(task / "results" / name).read_bytes() for name in ("train.csv", "eval.csv")] + [newest.read_bytes()]
+    return [(task / "results" / name).read_bytes() for name in ("train.csv", "eval.csv")] + [newest(task).read_bytes()]
+
+
+def newest(task: Path) -> Path:
+    """The last state of a run."""
+    return sorted(task.glob("models/*/state.safetensors"))[-1]
+
+
+PRODUCTS = (
+    "algo_cfg.dueling=true",
+    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8], activation: leakyrelu}, "
+    "{layer_type: linear, layer_size: [8], activation: gelu}]",
+)
+"""A step with products for which torch's compiler has rules of its own: before activations, with and without gradients,
+and of two layers that share their features."""
 
 
 def test_a_compiled_run_is_the_same_with_and_without_its_package_and_over_a_resume(
     compiles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Its products are oneDNN's, and what it learns is what it learns without a compiler."""
     monkeypatch.chdir(tmp_path)
-    words = [*RUN, "general_cfg.compile=on", "general_cfg.max_total_step=300"]
+    monkeypatch.setattr(kernels, "FIXED", Kernels(products=1, compiled_products=1))
+    words = [*RUN, *PRODUCTS, "general_cfg.compile=on", "general_cfg.max_total_step=150"]
     said = "compiling a gradient step for this machine, once"
+    random.seed(0)
+    seeded = random.getstate()
     assert main([*words, "--into", "tasks/made"]) == 0
+    assert random.getstate() == seeded, "an environment may draw from it"
     assert capsys.readouterr().out.count(said) == 1
     assert main([*words, "--into", "tasks/loaded"]) == 0
-    assert main([*words, "--into", "tasks/parts", "--pause-at-step", "150"]) == 0
+    assert main([*words, "--into", "tasks/parts", "--pause-at-step", "75"]) == 0
     assert main(["--resume", "parts"]) == 0
+    assert main([*words, "--into", "tasks/plain", "general_cfg.compile=off"]) == 0
     assert said not in capsys.readouterr().out
     made, others = Path("tasks/made"), [Path("tasks/loaded"), Path("tasks/parts")]
     for other in others:
         assert files_of(made) == files_of(other)
     assert json.loads((others[1] / "run.json").read_text())["resumes"][-1]["exact"] is True
+    compiled, plain = load_file(newest(made)), load_file(newest(Path("tasks/plain")))
+    for name, expected in plain.items():
+        np.testing.assert_allclose(compiled[name], expected, rtol=1e-4, atol=1e-6, err_msg=name)
     [package] = [path.name for path in compiles.iterdir() if path.is_dir()]
+    assert b"_linear_pointwise" in (compiles / package / "step.so").read_bytes()
     runs = [json.loads((task / "run.json").read_text()) for task in (made, others[0])]
     assert [run["compiled_steps"] for run in runs] == [[package], [package]]
     assert runs[1]["compile_seconds"] < 5 < runs[0]["seconds"]

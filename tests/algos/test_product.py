@@ -18,12 +18,12 @@ from algos.common.nets import critics
 from algos.common.parts.optim import GradientStep
 from config.model.kernels import Kernels
 from framework.runs import exactness
-from tests.tools.compiler import compiler_cache, compiles
+from tests.tools.compiler import can_compile, compiler_cache, compiles, programs
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, spec_of, toy_of, trained
 from tests.tools.paths import in_the_suite
 
-__all__ = ["compiler_cache", "compiles"]
+__all__ = ["can_compile", "compiler_cache", "compiles", "programs"]
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
 
@@ -114,8 +114,8 @@ def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -
             np.testing.assert_allclose(weights[1][name], expected, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
-ACTIVATIONS = in_the_suite([nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU], nn.LeakyReLU, nn.GELU)
-"""Activations of which torch.compile makes one call with the product before them; the suite compiles two."""
+ACTIVATIONS = nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU
+"""Activations of which torch.compile makes one call with the product before them."""
 
 
 def shared_and_split(batch: dict[str, Tensor], layers: nn.ModuleDict) -> tuple[Tensor, None]:
@@ -129,10 +129,12 @@ def shared_and_split(batch: dict[str, Tensor], layers: nn.ModuleDict) -> tuple[T
     return (value + advantage - members.mean(0).unsqueeze(1) - target.unsqueeze(1)).square().mean(), None
 
 
-@pytest.mark.usefixtures("compiles")
-def test_a_compiled_step_multiplies_by_onednn_too(always: None) -> None:
+@pytest.mark.parametrize("made", in_the_suite(["programs", "compiles"], "programs"))
+def test_a_compiled_step_multiplies_by_onednn_too(made: str, always: None, request: pytest.FixtureRequest) -> None:
     """Inductor's own rules for these products take constant weights only, and must not match ours. torch draws names of
-    graphs that it keeps on disk from Python's random module: a seed must not exchange them."""
+    graphs that it keeps on disk from Python's random module: a seed must not exchange them. The suite computes the
+    program itself; a package that multiplies so is that of the run in test_compile.py."""
+    request.getfixturevalue(made)
     found = []
     before = random.getstate()
     for compiled in (False, True):
