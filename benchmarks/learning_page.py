@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,12 @@ def _length(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def table() -> dict[str, Any]:
     """Returns the content of learning.yaml: sources and rows."""
-    found: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return _parsed(TABLE.read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(text)
     return found
 
 

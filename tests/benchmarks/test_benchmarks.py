@@ -27,7 +27,7 @@ from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Speed, Workload
 from framework.disk.csv_table import read_csv
 from framework.seeding import number
-from tests.tools.process import Forked
+from tests.tools.process import Forked, fork_runs
 
 
 def told(*speeds: float) -> Measure:
@@ -141,7 +141,8 @@ def test_a_wrong_word_is_refused(words: list[str]) -> None:
 SOURCES = {"zoo": {"title": "A zoo", "url": "https://example.org", "kind": "evaluation", "runs": 1}}
 CONTENT = {"sources": SOURCES, "families": {"both": ["B", "C", "D"]}}
 TOY_PRESET = """
-general_cfg: {algo_name: QLearning, env_name: toy, max_episode: 300, online_eval: true, model_save_fre: 100}
+general_cfg:
+  {algo_name: QLearning, env_name: toy, max_episode: 300, online_eval: true, model_save_fre: 100, save_fig: false}
 algo_cfg: {lr: 0.5}
 env_cfg: {id: shifted}
 """
@@ -321,6 +322,7 @@ def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypat
     monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
     monkeypatch.setattr(learning_curves, "RESULTS", tmp_path / "curves.json")
     monkeypatch.setattr(learning_curves, "PICTURE", tmp_path / "learning.svg")
+    fork_runs(monkeypatch)
     monkeypatch.setattr(learning, "subprocess", forking(lambda command, stdout: Until(*command[2:])))
     assert learning.main(["shifted", "--seeds", "5"]) == 2, "the second row has no preset"
     known = json.loads((tmp_path / "learning.json").read_text())["shifted/QLearning"]
@@ -389,6 +391,7 @@ def test_a_row_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
                 time.sleep(0.01)
             raise subprocess.TimeoutExpired("main.py", seconds)
 
+    fork_runs(monkeypatch)
     monkeypatch.setattr(learning, "subprocess", forking(Process))
     with pytest.raises(learning.StoppedError):
         learning.Measurement("5", until=0.0).entry(row)
