@@ -63,7 +63,7 @@ every_agent = pytest.mark.parametrize(("algo", "toy"), [*SPACES, *ONCE.values()]
 every_algorithm = pytest.mark.parametrize(("algo", "toy"), list({algo: (algo, toy) for algo, toy in CASES}.values()))
 ROWS = 4
 SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2, "start_steps": 50, "updates_per_train": 1,
-         "normalize_weights": False}  # fmt: skip
+         "lookup_step": 8, "burn_in": 2, "normalize_weights": False}  # fmt: skip
 """Sizes that make learning quick, where an algorithm has such a setting. Weights of constant norm move without a
 gradient, and a single one never does: tests/algos/test_flashsac.py."""
 STATISTICS = ("mean", "deviation", "variance", "count")
@@ -336,8 +336,8 @@ def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo
     be finite."""
     env = toy_of("masked", ROWS, mask=mask)
     agent = agent_of(algo, spec_of(env), **small(algo))
-    trained(agent, env, 4 if agent.cfg.memory(ROWS).fragment > 1 else 60)
-    assert np.isfinite(score(agent, toy_of("masked", ROWS, mask=mask)))
+    trained(agent, env, 3 if agent.cfg.memory(ROWS).fragment > 1 else 30)
+    assert np.isfinite(score(agent, toy_of("masked", ROWS, mask=mask), 8))
     assert all(np.isfinite(array).all() for array in agent.weights().values())
 
 
