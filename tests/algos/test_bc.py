@@ -158,8 +158,8 @@ def test_the_state_begins_anew_with_an_episode_within_a_sequence(tmp_path: Path)
     # the expert's first actions are 0 whatever the episode before showed: what is carried over would be an error
     spec = EnvSpec("x", Box(0, 1, (1,), np.float32), Discrete(2), 1)
     _, loss = cloned(
-        recalled(tmp_path / "a.npz"), spec, 40, actor_layers=[DENSE, GRU], lr=0.02, batch_size=32,
-        lookup_step=20, burn_in=2,
+        recalled(tmp_path / "a.npz"), spec, 25, actor_layers=[DENSE, GRU], lr=0.02, batch_size=32,
+        lookup_step=16, burn_in=2,
     )  # fmt: skip
     assert loss < 0.06
 

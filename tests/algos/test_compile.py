@@ -91,7 +91,7 @@ def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, programs: lis
         if compiled:
             for step in agent.gradient_steps():
                 step.compile(PolicyPlan("", agent.cfg, package, agent.spec).minibatch)
-        weights.append(trained(agent, env, 40).weights())
+        weights.append(trained(agent, env, 20).weights())
         parts = [*vars(agent).items(), *getattr(getattr(agent, "policy", None), "__dict__", {}).items()]
         norms.append({name: float(part.grad_norm) for name, part in parts if hasattr(part, "grad_norm")})
     actor_and_critics = {"critic_lr", "policy_freq"} <= fields.keys()

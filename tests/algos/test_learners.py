@@ -16,7 +16,8 @@ from tests.tools.paths import one_of_each
 
 ROWS = 4
 HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
-SMALL = {"batch_size": 64, "sgd_batch_size": 16, "k_epochs": 2, "start_steps": 20, "updates_per_train": 1}
+SMALL = {"batch_size": 64, "sgd_batch_size": 16, "k_epochs": 2, "start_steps": 20, "updates_per_train": 1,
+         "lookup_step": 8, "burn_in": 2}  # fmt: skip
 LAYERS = ("value_layers", "actor_layers", "critic_layers")
 GRU = [{"layer_type": "gru", "layer_size": 8}]
 

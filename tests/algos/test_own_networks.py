@@ -164,16 +164,16 @@ def test_a_run_with_a_custom_layer_resumes_to_the_byte(layers, tmp_path, monkeyp
     layer = f"[{{layer_type: custom, module: 'own_networks:{layers.replace(',', chr(39) + ',', 1)}}}]"
     words = (
         "general_cfg.algo_name=PPO", "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.max_episode=-1",
-        "general_cfg.online_eval_episode=2", "general_cfg.model_save_fre=50", "general_cfg.model_save_unit=step",
+        "general_cfg.online_eval_episode=2", "general_cfg.model_save_fre=40", "general_cfg.model_save_unit=step",
         "env_cfg.max_episode_steps=20", "algo_cfg.batch_size=20", "algo_cfg.sgd_batch_size=10",
         f"algo_cfg.actor_layers={layer}", f"algo_cfg.critic_layers={layer}", "general_cfg.preset=null",
     )  # fmt: skip
-    for name, steps in (("a", 200), ("b", 100)):
+    for name, steps in (("a", 120), ("b", 60)):
         assert main.main([*allow, *words, f"general_cfg.max_total_step={steps}", "--into", name]) == 0
-    assert main.main([*allow, "--resume", str(tmp_path / "b"), "general_cfg.max_total_step=200"]) == 0
+    assert main.main([*allow, "--resume", str(tmp_path / "b"), "general_cfg.max_total_step=120"]) == 0
     assert (tmp_path / "a/results/train.csv").read_bytes() == (tmp_path / "b/results/train.csv").read_bytes()
     assert same(weights(tmp_path / "a"), weights(tmp_path / "b"))
-    assert main.main(["--resume", str(tmp_path / "b"), "general_cfg.max_total_step=300"]) == 2
+    assert main.main(["--resume", str(tmp_path / "b"), "general_cfg.max_total_step=160"]) == 2
 
 
 # ---------------------------------------------------------------------------------------------------------- refused

@@ -13,7 +13,7 @@ from envs.dialog.env import single
 from main import main
 from tests.tools.dialog import expert, play
 
-TRAIN = ["general_cfg.max_total_step=600", "algo_cfg.batch_size=200", "general_cfg.online_eval=false",
+TRAIN = ["general_cfg.max_total_step=300", "algo_cfg.batch_size=100", "general_cfg.online_eval=false",
          "general_cfg.save_fig=false", "general_cfg.seed=1"]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_a_run_learns_with_parts_and_a_resume_is_exact(tmp_path: Path, monkeypat
     allow = ["--allow-import", "own_dialog"]
     words = ["--algo", "PPO", "--env", "mini", *allow, *own, *TRAIN, "env_cfg.n_envs=2"]
     assert main([*words, "--into", "whole"]) == 0
-    assert main([*words, "--into", "parts", "--pause-at-step", "300"]) == 0
+    assert main([*words, "--into", "parts", "--pause-at-step", "150"]) == 0
     assert main(["resume", "parts", *allow]) == 0
     parts, whole = (Path(name, "results", "train.csv").read_bytes() for name in ("parts", "whole"))
     assert parts == whole
