@@ -133,7 +133,8 @@ def test_a_toy_is_played_as_the_expert_plays_it_whatever_the_environment_rewards
     )  # fmt: skip
     settings = {key: [SMALL] for key in algos.get(algo).Config.model_fields if key.endswith("_layers")} | LEARNS[algo]
     asked_or_given = {"expert": expert} if algo == "DAgger" else {"data": str(tmp_path / "expert.npz")}
-    general = {"env_name": "toy", "max_total_step": 1536, "iteration_steps": 1536, "online_eval": False}
+    steps = 1536 if algo in ("GAIL", "AIRL") else 768
+    general = {"env_name": "toy", "max_total_step": steps, "iteration_steps": steps, "online_eval": False}
     with joystick.Run(
         algo, seed=1, into=tmp_path / "run", general_cfg=general, algo_cfg=settings | asked_or_given,
         env_cfg={"id": "match", "steps": 8, "n_envs": 4},
