@@ -50,8 +50,8 @@ def test_foreign_vector_environments_give_the_true_successor(kind, mode):
     """TRM-5: whatever autoreset they have. Their own SAME_STEP needs an environment that does not reuse its arrays:
     it starts anew before the final observation is copied."""
     env = foreign(kind, mode, copying() if mode == "SameStep" else Corridor)
-    played = play(env, 300)
-    assert played == play(assembled(Corridor, "corridor", 3, "sync"), 300)
+    played = play(env, 150)
+    assert played == play(assembled(Corridor, "corridor", 3, "sync"), 150)
     assert {step.terminated for step in played[0]} == {step.truncated for step in played[0]} == {True, False}
     assert env.replayable is (mode == "Disabled")
     env.close()

@@ -1,5 +1,7 @@
 """Action masks: where they are found, that they are those of the observation returned last, and what is refused."""
 
+from itertools import product
+
 import gymnasium
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from framework.loop.evaluator import Evaluator
 from framework.runs.policy import TrainedPolicy
 from tests.tools.core import collector_of, copied, saved_and_read, toy_of
 from tests.tools.envs import assembled, corridor_with, everyone, foreign
+from tests.tools.paths import in_the_suite
 
 KINDS = ["sync", "async"]
 MODES = ["Disabled", "SameStep", "NextStep"]
@@ -145,10 +148,14 @@ def test_the_mask_is_that_of_the_observation_and_the_next_one_that_of_its_true_s
     np.testing.assert_array_equal(columns["action_mask"][1:][running], columns["next_action_mask"][:-1][running])
 
 
+FACTORIES = Gates, GatesInObs, GatesAmongOthers
+OF_OTHERS = list(product((SyncVectorEnv, AsyncVectorEnv), MODES, FACTORIES))
+IN_PROCESSES = [(AsyncVectorEnv, *pair) for pair in zip(MODES, FACTORIES, strict=True)]
+"""Each way of starting anew and of showing masks once: what processes send is what environments in a list give."""
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("factory", [Gates, GatesInObs, GatesAmongOthers])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize(("kind", "mode", "factory"), in_the_suite(OF_OTHERS, *OF_OTHERS[:9], *IN_PROCESSES))
 def test_vector_environments_of_others_give_the_masks_of_the_true_observations(kind, mode, factory):
     """Also those that start anew by themselves: the mask of the end is not that of the new start."""
     columns = played(foreign(kind, mode, factory), 60)
