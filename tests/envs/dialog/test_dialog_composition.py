@@ -26,6 +26,7 @@ import joystick
 from envs.dialog.user import User
 from framework.dialog import processes
 from tests.tools.dialog import ForkedPlayer, write_town
+from tests.tools.paths import in_the_suite
 from tests.tools.process import forked_program
 
 PAGE = Path(__file__).parents[3] / "docs" / "dialog.md"
@@ -214,14 +215,16 @@ def test_an_error_in_another_process_is_raised_here() -> None:
 # --------------------------------------------------------------------------------------------------- updates
 
 
-def test_ppo_learns_from_a_changed_sample_as_from_its_own() -> None:
-    """Rewards that are doubled give other weights; arrays and tensors give the same ones."""
+@pytest.mark.parametrize("make", [PPO, PG])
+def test_policies_learn_from_a_changed_sample_as_from_their_own(make: Callable[..., Any]) -> None:
+    """Other rewards for the first half give other weights; arrays and tensors give the same ones."""
     results = []
-    for factor, kind in ((1.0, np.asarray), (1.0, torch.as_tensor), (2.0, np.asarray)):
-        policy, env = PPO(True, seed=1), made()
+    for factor, kind in ((1.0, np.asarray), (1.0, torch.as_tensor), (-1.0, np.asarray)):
+        policy, env = make(True, seed=1), made()
         batch = sample(env, policy, 64)
         before = policy.weights()
-        columns = (batch.state, batch.action, batch.reward * np.float32(factor), batch.mask)
+        batch.reward[: len(batch.reward) // 2] *= factor
+        columns = (batch.state, batch.action, batch.reward, batch.mask)
         metrics = policy.update(0, len(batch.reward), *map(kind, columns))
         assert np.isfinite(list(metrics.values())).all()
         assert any(not np.array_equal(before[name], value) for name, value in policy.weights().items())
@@ -245,9 +248,13 @@ def test_update_learns_as_a_run_learns_from_the_same_dialogues(tmp_path: Path) -
         assert all(np.allclose(value, run.weights()[name], atol=1e-6) for name, value in policy.weights().items())
 
 
-@pytest.mark.parametrize(("make", "epochs"), [(PPO, 12), (PG, 25)])
-def test_the_policies_learn_the_small_domain(make: Callable[..., Any], epochs: int) -> None:
-    env, policy = made(reward="task"), make(True, seed=1, normalize_reward=True)
+LEARN: list[Any] = [(PPO, 9, {"actor_lr": 2e-3, "critic_lr": 2e-3}), (PG, 25, {})]
+
+
+@pytest.mark.parametrize(("make", "epochs", "settings"), in_the_suite(LEARN, LEARN[0]))
+def test_the_policies_learn_the_small_domain(make: Callable[..., Any], epochs: int, settings: dict[str, Any]) -> None:
+    """That of PG is REINFORCE, which learns its tasks in tests/algos/test_policy_gradient.py."""
+    env, policy = made(reward="task"), make(True, seed=1, normalize_reward=True, **settings)
     returns = []
     for epoch in range(epochs):
         batch = sample(env, policy, 512)
