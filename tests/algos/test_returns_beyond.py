@@ -12,7 +12,7 @@ SMALL = "[{layer_type: linear, layer_size: 16}]"
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "UPDATES_BEFORE_WARNING", 400)
+    monkeypatch.setattr(agent, "UPDATES_BEFORE_WARNING", 250)
 
 
 def warnings(tmp_path: Path, *words: str) -> list[str]:
@@ -20,7 +20,7 @@ def warnings(tmp_path: Path, *words: str) -> list[str]:
     into = tmp_path / "run"
     command = [
         "general_cfg.algo_name=C51", "general_cfg.env_name=toy", "env_cfg.id=match", "env_cfg.steps=100",
-        "general_cfg.max_episode=-1", "general_cfg.max_total_step=900", "general_cfg.max_step=-1",
+        "general_cfg.max_episode=-1", "general_cfg.max_total_step=500", "general_cfg.max_step=-1",
         "general_cfg.save_fig=false", "general_cfg.online_eval=false", "general_cfg.seed=1",
         f"algo_cfg.value_layers={SMALL}", "algo_cfg.lr=0.01", "algo_cfg.batch_size=16", "algo_cfg.n_atoms=21",
     ]  # fmt: skip
