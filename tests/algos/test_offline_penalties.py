@@ -163,6 +163,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitted_q, "BATCH", 32)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("space", [Discrete(2), Box(-1.0, 1.0, (1,))])
 def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None:
