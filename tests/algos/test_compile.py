@@ -14,7 +14,7 @@ import yaml
 from safetensors.numpy import load_file
 
 import algos
-from algos.common.fast import compiled_steps, kernels, program
+from algos.common.fast import compiled_steps, measuring, program
 from algos.common.fast.layers import Network
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear, draw
 from algos.common.parts import optim
@@ -273,7 +273,8 @@ def test_a_compiled_run_is_the_same_with_and_without_its_package_and_over_a_resu
 ) -> None:
     """Its products are oneDNN's, and what it learns is what it learns without a compiler."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(kernels, "FIXED", Kernels(products=1, compiled_products=1))
+    choice = measuring.Choice(Kernels(products=1, compiled_products=1), {})
+    monkeypatch.setattr(measuring, "chosen", lambda: choice)
     words = [*RUN, *PRODUCTS, "general_cfg.compile=on", "general_cfg.max_total_step=150"]
     said = "compiling a gradient step for this machine, once"
     random.seed(0)
