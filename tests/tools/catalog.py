@@ -37,7 +37,7 @@ PACKAGES = ("algos", "config", "envs", "framework")
 def _errors() -> frozenset[str]:
     """Returns the names of the errors that say a sentence themselves: ConfigError, UserError and its subclasses."""
     texts = (path.read_text(encoding="utf-8") for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
-    classes = [found for text in texts for found in re.findall(r"^ *class (\w+)\(([^)]*)\):", text, re.MULTILINE)]
+    classes = [match for text in texts for match in re.findall(r"^ *class (\w+)\(([^)]*)\):", text, re.MULTILINE)]
     bases = {name: {base.strip() for base in written.split(",")} for name, written in classes}
     errors = {"ConfigError", "UserError"}
     while more := {name for name in bases.keys() - errors if bases[name] & errors}:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-ALGO, TOY = "DRQN", "match"
 LAYERS = [{"layer_type": "linear", "layer_size": [16]}, {"layer_type": "lstm", "layer_size": [16]}]
+ALGO, TOY = "DRQN", "match"
 """Its LSTM, its target network and Adam need four parts of the room; sizes decide whether the others compute."""
 OURS = ("algos", "framework", "envs", "tests.tools.core")
 """Modules that have got hold of torch, or of a module that has."""

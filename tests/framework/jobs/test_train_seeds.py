@@ -78,9 +78,7 @@ class Unsendable(gymnasium.Env):
 
 
 @pytest.mark.run
-def test_a_class_of_the_program_is_trained_with_each_seed_in_a_process_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_class_of_the_program_is_trained_with_each_seed_in_a_process_of_its_own() -> None:
     done = forked_program(PROGRAM)
     assert done.returncode == 0, done.stderr
     assert "PPO on Line, 2 seeds: tasks/line" in done.stdout

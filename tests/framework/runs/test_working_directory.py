@@ -118,7 +118,7 @@ def test_an_environment_that_changes_the_working_directory_does_not_split_a_run(
 
 @pytest.mark.parametrize("when", in_the_suite(["init", "step"], "step"))
 def test_a_group_and_a_tuning_stay_where_they_were_begun(
-    home: Path, when: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, when: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [word for word in DQN if "general_cfg.seed" not in word]
     assert main([*wandering(when), *words, "--seeds", "1,2", "--into", "group"]) == 0
