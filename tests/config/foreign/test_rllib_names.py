@@ -518,7 +518,6 @@ def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["general_cfg.env_name=toy", "general_cfg.max_total_step=100", "--env", "shifted", "--jobs", "1"]
-    words.append("general_cfg.save_fig=false")
     assert main(["--algo", "QLearning,Sarsa", "--seeds", "1,2", *words]) == 0
     out = capsys.readouterr().out
     [group] = Path("tasks").iterdir()
@@ -565,7 +564,7 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     out = capsys.readouterr().out
     [group] = Path("tasks").iterdir()
     assert group.name.startswith("Runs_tuned_2_")
-    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png", "report.html"}
+    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "report.html"}
     assert {path.name for path in group.iterdir()} == files | {".lock"}
     table = (group / "runs.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in table] == ["run", "a/1", "b"]
