@@ -93,22 +93,27 @@ bool reaches(Board own, Board all, int stones, int goal) {
     return reached;
 }
 
-int value(Board own, Board all) {
+// The same of any position.
+bool is_at_least(Board own, Board all, int goal) {
     const Board moves = (all + BOTTOM) & WHOLE;
-    if (moves & completing(own, all)) return 1;
+    if (moves & completing(own, all)) return true;
     const int stones = __builtin_popcountll(all);
-    if (stones == SQUARES) return 0;
-    if (reaches(own, all, stones, 1)) return 1;
-    return reaches(own, all, stones, 0) ? 0 : -1;
+    return stones == SQUARES ? goal <= 0 : reaches(own, all, stones, goal);
 }
 
 }  // namespace
 
-// Writes the value of each column for the player whose turn it is; -2 for a full one.
-extern "C" void values_of_columns(Board own, Board all, std::int8_t* values) {
+extern "C" int value(Board own, Board all) { return is_at_least(own, all, 1) ? 1 : is_at_least(own, all, 0) ? 0 : -1; }
+
+// Returns the columns that keep the value, a bit each: all that are not full if it is -1.
+extern "C" int best_columns(Board own, Board all) {
     const Board moves = (all + BOTTOM) & WHOLE, wins = moves & completing(own, all);
+    const int goal = value(own, all);
+    int columns = 0;
     for (int column = 0; column < COLUMNS; ++column) {
         const Board square = moves & of_column(column);
-        values[column] = !square ? -2 : wins & square ? 1 : -value(own ^ all, all | square);
+        if (square && (wins & square || goal < 0 || !is_at_least(own ^ all, all | square, 1 - goal)))
+            columns |= 1 << column;
     }
+    return columns;
 }

@@ -30,12 +30,16 @@ def _solver(compiler: str) -> ctypes.CDLL:
         return ctypes.CDLL(library)
 
 
-def values(own: int, both: int, compiler: str) -> list[int | None]:
-    """Returns the value of each column for the player whose turn it is: 1 win, 0 draw, -1 loss; None for a full one.
-    own, both: its stones and those of both players, a bit each (see `bit`)."""
-    of_columns = (ctypes.c_int8 * COLUMNS)()
-    _solver(compiler).values_of_columns(ctypes.c_uint64(own), ctypes.c_uint64(both), of_columns)
-    return [None if value == -2 else value for value in of_columns]
+def value(own: int, both: int, compiler: str) -> int:
+    """Returns the value for the player whose turn it is: 1 win, 0 draw, -1 loss. own, both: its stones and those of
+    both players, a bit each (see `bit`)."""
+    return int(_solver(compiler).value(ctypes.c_uint64(own), ctypes.c_uint64(both)))
+
+
+def best_columns(own: int, both: int, compiler: str) -> list[int]:
+    """Returns all columns with the result of perfect play."""
+    columns = _solver(compiler).best_columns(ctypes.c_uint64(own), ctypes.c_uint64(both))
+    return [column for column in range(COLUMNS) if columns >> column & 1]
 
 
 def bit(column: int, row: int) -> int:
@@ -54,7 +58,5 @@ def boards(planes: Array) -> tuple[int, int]:
 
 
 def best_moves(planes: Array, compiler: str) -> Sequence[int]:
-    """Returns all columns with the result of perfect play."""
-    each = values(*boards(planes), compiler)
-    best = max(value for value in each if value is not None)
-    return [column for column, value in enumerate(each) if value == best]
+    """Returns all actions with the result of perfect play."""
+    return best_columns(*boards(planes), compiler)

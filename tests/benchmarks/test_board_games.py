@@ -73,7 +73,7 @@ def wins(stones: int) -> bool:
 
 
 def by_minimax(own: int, both: int) -> list[int | None]:
-    """Returns what values() does, by trying all games."""
+    """Returns the value of each column, by trying all games; None for a full one."""
 
     def of(column: int) -> int | None:
         row = next((row for row in range(6) if not both & connect_four.bit(column, row)), None)
@@ -104,8 +104,11 @@ def test_values_of_connect_four_are_those_of_minimax() -> None:
                 break
         else:
             expected = by_minimax(own, both)
-            assert connect_four.values(own, both, compiler) == expected
-            seen[max(each for each in expected if each is not None)] += 1
+            best = max(each for each in expected if each is not None)
+            assert connect_four.value(own, both, compiler) == best
+            columns = [column for column, each in enumerate(expected) if each == best]
+            assert connect_four.best_columns(own, both, compiler) == columns
+            seen[best] += 1
 
 
 def test_the_board_is_read_with_its_highest_row_first() -> None:
