@@ -25,8 +25,8 @@ class Stuck(gymnasium.Env):
     observation_space, action_space = Discrete(3), Discrete(2)
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, at, number, render_mode=None):
-        self.at, self.number, self.calls, self.render_mode = at, number, 0, render_mode
+    def __init__(self, at, number, busy=False, render_mode=None):
+        self.at, self.number, self.busy, self.calls, self.render_mode = at, number, busy, 0, render_mode
         self.here("make")
 
     def here(self, call):
@@ -42,7 +42,7 @@ class Stuck(gymnasium.Env):
                 file.write("x")
             self.calls = os.path.getsize("closed")
         while self.calls == self.number or (call == "step" and self.time > 2 and os.path.exists("stop")):
-            time.sleep(0 if call == "step" else 0.01)  # one of them is always busy
+            time.sleep(0 if self.busy else 0.01)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -85,7 +85,8 @@ def run(at, number, *words, into="run"):
 
 @pytest.mark.parametrize(("at", "number"), [("reset", 6), ("step", 33)])
 def test_a_call_that_never_returns_ends_the_run_which_is_saved(at, number):
-    done = run(at, number, "env_cfg.vectorization=sync")
+    """One that sleeps, and one that computes for ever."""
+    done = run(at, number, "env_cfg.vectorization=sync", f"env_cfg.busy={at == 'step'}")
     assert done.returncode == 2, done.stderr
     assert f"Stuck-v0 has not answered for 2 s, in {at}" in done.stderr
     assert f"to resume: python main.py --allow-import stuck resume {Path('run').absolute()}" in done.stderr
