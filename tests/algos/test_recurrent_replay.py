@@ -150,7 +150,7 @@ def test_every_parameter_moves_and_targets_have_no_gradients(algo):
     before, seen = one.weights(), []
     one.reduce = lambda grads: seen.extend(bool(torch.isfinite(grad).all()) for grad in grads)
     learner = AgentLearner(one, one.cfg.memory(3))
-    learner.learn(chunk_of(one, steps=20)[0], LATER)
+    learner.learn(chunk_of(one, steps=10)[0], LATER)
     after = one.weights()
     assert all(seen)
     assert [name for name in before if np.array_equal(before[name], after[name])] == []
