@@ -390,20 +390,6 @@ def test_only_what_can_be_called_is_registered():
         own.register("mine", 3)
 
 
-def test_ray_workers_make_classes_of_a_module_and_functions_without_one(tmp_path, monkeypatch):
-    """The real Ray: a class of a module is imported there, and a function without a module travels."""
-    pytest.importorskip("ray")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-    monkeypatch.setattr(own, "_REGISTERED", {})
-    own.register("mine", lambda env_config: Line(env_config["size"]))
-    words = ("general_cfg.mp_backend=ray", "general_cfg.n_workers=2", "general_cfg.max_total_step=80")
-    run = train(tmp_path / "a", *words, "env_cfg.id=mine", "env_cfg.size=4", "env_cfg.wrappers=[own_parts:Halved]")
-    rows = read_csv(run / "results" / "train.csv")
-    assert len(rows) > 2
-    assert all(float(row["return"]) == -float(row["length"]) / 2 for row in rows)
-
-
 def test_a_function_of_one_config_gets_all_settings_as_rllib_gives_them(monkeypatch):
     monkeypatch.setattr(own, "_REGISTERED", {})
     own.register("placed", lambda config: Placed(config))

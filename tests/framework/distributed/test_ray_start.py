@@ -1,17 +1,15 @@
 """What keeps Ray from starting is said in one line, with the way out; and what cannot be shared is refused before."""
 
 import contextlib
-import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
+import gymnasium
 import pytest
 
 from config import machine
@@ -28,14 +26,6 @@ from tests.tools.ray import RAY, TINY
 
 ROOT = Path(__file__).parents[3]
 WAY_OUT = "mp_backend=single trains without Ray"
-
-
-def run(*words: str, before: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:
-    env = () if any(word.startswith("env_cfg.id=") for word in words) else ("--env=CartPole-v1",)
-    command = [*before, sys.executable, str(ROOT / "main.py"), *TINY, RAY, *env, *words]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
-    )
 
 
 @pytest.fixture
@@ -261,19 +251,22 @@ def test_shared_memory_grows_with_the_workers_and_no_faster():
     assert 0 < sizes[1] <= 8 * sizes[0]
 
 
-def test_a_worker_that_cannot_begin_says_why_once(tmp_path):
+def test_a_worker_that_cannot_begin_says_why_once(tmp_path, monkeypatch, capfd):
     """The driver knows this environment, and no other process does."""
     (tmp_path / "known_here.py").write_text(
         "import os, gymnasium\n"
         "if 'RAY_RAYLET_PID' not in os.environ:\n"
         "    gymnasium.register('Here-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=50)\n"
     )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     words = ("env_cfg.id=known_here:Here-v0", "--allow-import", "known_here", "--into", str(tmp_path / "run"))
-    done = run(*words, PYTHONPATH=str(tmp_path))
-    assert done.returncode == 2
+    assert main([*TINY, RAY, *words]) == 2
+    gymnasium.registry.pop("Here-v0")
+    stderr = capfd.readouterr().err
     # a busy machine takes half a minute to start a worker, and then says that it waits for it
     waiting = re.compile(r"[a-z].*, \d+:\d\d so far|waiting for .*")
-    said = [line for line in done.stderr.strip().splitlines() if not waiting.fullmatch(line)]
-    assert len(said) == 1, done.stderr
+    said = [line for line in stderr.strip().splitlines() if not waiting.fullmatch(line)]
+    assert len(said) == 1, stderr
     assert "Here" in said[0]
     assert not (tmp_path / "run").exists()
