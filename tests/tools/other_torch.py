@@ -15,9 +15,10 @@ import numpy as np
 import torch
 
 LAYERS = [{"layer_type": "linear", "layer_size": [16]}, {"layer_type": "lstm", "layer_size": [16]}]
+SMALL = {"batch_size": 4, "lookup_step": 4, "burn_in": 1}
 ALGO, TOY = "DRQN", "match"
 """Its LSTM, its target network and Adam need four parts of the room; sizes decide whether the others compute."""
-OURS = ("algos", "framework", "envs", "tests.tools.core")
+OURS = ("algos", "framework", "tests.tools.core")
 """Modules that have got hold of torch, or of a module that has."""
 
 
@@ -78,7 +79,7 @@ def learned(path: str = "") -> tuple[dict[str, str], dict[str, np.ndarray]]:
     from tests.tools.core import agent_of, spec_of, toy_of, trained
 
     env = toy_of(TOY, 4)
-    agent = trained(agent_of(ALGO, spec_of(env), value_layers=LAYERS, batch_size=4), env, 40)
+    agent = trained(agent_of(ALGO, spec_of(env), value_layers=LAYERS, **SMALL), env, 20)
     assert agent.updates > 0
     return dict(switch.OFF), agent.weights()
 

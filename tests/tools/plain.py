@@ -68,7 +68,7 @@ def learned(algo: str, toy: str) -> dict[str, np.ndarray]:
     from tests.algos.test_contract import Work
 
     work = Work(algo, toy)
-    work.learn(work.chunks(3))
+    work.learn(work.chunks(2))
     return work.agent.weights()
 
 
