@@ -42,18 +42,13 @@ class Picture(_Five):
     observation_space = Box(0, 255, (24, 24, 3), np.uint8)
 
 
-class Number(_Five):
-    observation_space = Box(-1, 1, ())
-    action_space = Box(np.float32([-1, 0]), np.float32([1, 4]))
-
-
 class Dial(_Five):
-    """An action is a number, and all settings are one argument."""
+    """An observation is a number, and so is an action; all settings are one argument."""
 
     action_space = Box(-1, 1, ())
 
     def __init__(self, env_config: dict[str, Any]) -> None:
-        self.observation_space = Box(-1, 1, (env_config["size"],))
+        self.observation_space = Box(0, env_config["size"], ())
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert np.shape(action) == (), "not a number"

@@ -429,18 +429,17 @@ RUNNING = [
     ("PPO", "exported_envs:Picture", [
         "env_cfg.wrappers=[GrayScale, {wrapper_name: Resize, shape: 12}, FlattenObservation]",
     ]),
-    ("SAC", "exported_envs:Number", []),
     ("DRQN", "exported_envs:Masked", []),
     ("DQN", "exported_envs:MaskedPart", []),
     ("PPO", "exported_envs:MaskedParts", []),
-    ("PPO", "exported_envs:Dial", ["env_cfg.size=3"]),
+    ("SAC", "exported_envs:Dial", ["env_cfg.size=3"]),
     ("TD3", "Pendulum-v1", [
         "env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]",
         "env_cfg.max_episode_steps=20",
     ]),
 ]  # fmt: skip
 """Algorithms, environments and settings with observations and actions of every kind."""
-AS_OTHERS = RUNNING[3], RUNNING[6]
+AS_OTHERS = RUNNING[3], RUNNING[5]
 """Wrappers and masks in parts of observations, which others have too."""
 
 
