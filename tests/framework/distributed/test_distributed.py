@@ -84,7 +84,7 @@ def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
 def test_in_lockstep_no_order_of_arrival_makes_a_difference(algo):
     """DET-5: the fragments are joined by the numbers of their workers."""
     config = config_of(algo, *JOINED[algo], workers=3)
-    states = [Run(config, remote(config, FakeRay(seed))).until(100).state() for seed in (None, 1, 2)]
+    states = [Run(config, remote(config, FakeRay(seed))).until(64).state() for seed in (None, 1, 2)]
     assert states[0]["count"][2] > 0
     assert all(state == states[0] for state in states)
 
@@ -212,9 +212,9 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
 def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     """D1: at the end of the run nothing is owed, and 2 % at most is missing at any time after its beginning."""
     words = ("algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1", "algo_cfg.learning_starts=16")
-    config = config_of("DQN", *words, workers=workers, ahead=2, rows=1, steps=800)
+    config = config_of("DQN", *words, workers=workers, ahead=2, rows=1, steps=500)
     run = Run(config, remote(config, FakeRay(workers)))
-    while run.count.step < 800:
+    while run.count.step < 500:
         run.take_in(run.backend.round(run.now))
         missing = run.count.step - 15 - run.count.update
         under_way = sum(chunk.size for chunk in list(run.backend.learning)[:1])
@@ -223,7 +223,7 @@ def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     assert run.backend.owed == 0
     assert run.count.update == pytest.approx(run.count.step - 15, abs=workers)
     # a worker that runs ahead does not collect while the last updates are made
-    assert run.count.step < 800 + 2 * run.backend.throttle.limit()
+    assert run.count.step < 500 + 2 * run.backend.throttle.limit()
 
 
 def test_what_is_owed_is_learned_before_a_limit_ends_a_run_and_not_beyond_max_update():
@@ -252,7 +252,7 @@ def test_each_window_of_a_worker_that_runs_ahead_is_learned_from_once_and_alone(
     """Also where a worker has sent the next before the first was taken: no window is longer than the config says, and
     each has only one worker's rows."""
     config = config_of(algo, workers=2, ahead=2, rows=8)
-    run = Run(config, remote(config, chosen(*ORDERS["slow learner"]))).until(400)
+    run = Run(config, remote(config, chosen(*ORDERS["slow learner"]))).until(300)
     spec = config.algo.memory(8)
     per_window = run.learned[0].updates
     assert all(learned.updates == per_window for learned in run.learned)

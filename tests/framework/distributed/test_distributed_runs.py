@@ -54,7 +54,7 @@ def train(folder, algo, steps, *words):
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
-    """Returns the folder of a run of an algorithm with two workers in lockstep, for 240 steps, from which nobody died
+    """Returns the folder of a run of an algorithm with two workers in lockstep, for 180 steps, from which nobody died
     and which nobody stopped. It is only read."""
 
     @cache
@@ -62,7 +62,7 @@ def straight(tmp_path_factory):
         with pytest.MonkeyPatch.context() as patch:
             fake_rays(patch)
             folder = tmp_path_factory.mktemp("straight") / algo
-            return train(folder, algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
+            return train(folder, algo, 180, *LOCKSTEP, "general_cfg.n_workers=2")
 
     return trained
 
@@ -110,16 +110,16 @@ def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays,
 @pytest.mark.parametrize("algo", UNPLANNED)
 def test_a_run_with_several_workers_that_was_resumed_was_never_stopped(algo, rays, straight, tmp_path):
     """RES-1: in lockstep, to the bit."""
-    cut = train(tmp_path / "cut", algo, 150, *LOCKSTEP, "general_cfg.n_workers=2")
-    resume(cut, 240)
+    cut = train(tmp_path / "cut", algo, 110, *LOCKSTEP, "general_cfg.n_workers=2")
+    resume(cut, 180)
     assert fingerprint(cut) == fingerprint(straight(algo))
 
 
 @pytest.mark.parametrize("algo", in_the_suite(ALGOS, "PER_DQN"))
 def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays, tmp_path):
     """RAY-4: two, three, one, two; each worker's rows go on where they stood."""
-    task = train(tmp_path / "run", algo, 80, *LOCKSTEP, "general_cfg.n_workers=2")
-    for steps, workers in ((160, 3), (240, 1), (320, 2)):
+    task = train(tmp_path / "run", algo, 60, *LOCKSTEP, "general_cfg.n_workers=2")
+    for steps, workers in ((120, 3), (180, 1), (240, 2)):
         before = len(counted_once(task))
         resume(task, steps, f"general_cfg.n_workers={workers}")
         assert {row["worker"] for row in counted_once(task)[before:]} == set(range(workers))
@@ -140,7 +140,7 @@ def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(
     capsys.readouterr()
     method, count = ("learn", 5) if kind == "LearnerActor" else ("add", 4)
     rays.fate = lambda call: "before" if tuple(call) == (kind, 0, method, count) else None
-    broken = train(tmp_path / "broken", algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", algo, 180, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert fingerprint(broken) == expected
 
@@ -149,9 +149,9 @@ def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_
     """RAY-1: the run has met its limit, and its last checkpoint is still to come."""
     asked = []
     rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "LearnerActor" else None
-    straight = train(tmp_path / "straight", "DQN", 150, *LOCKSTEP, "general_cfg.n_workers=2")
+    straight = train(tmp_path / "straight", "DQN", 100, *LOCKSTEP, "general_cfg.n_workers=2")
     rays.fate = lambda call: "before" if call == asked[-1] else None
-    broken = train(tmp_path / "broken", "DQN", 150, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", "DQN", 100, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert fingerprint(broken) == fingerprint(straight)
 
@@ -160,14 +160,14 @@ def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(r
     """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
     dying = [("LearnerActor", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("LearnerActor", 2, "load_state", 0)]
     rays.fate = lambda call: "before" if tuple(call) in dying else None
-    broken = train(tmp_path / "broken", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", "DQN", 180, *LOCKSTEP, "general_cfg.n_workers=2")
     assert capsys.readouterr().out.count("all processes begin again at checkpoint 0") == 3
     assert fingerprint(broken) == fingerprint(straight("DQN"))
 
 
 def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays, tmp_path, capsys):
     rays.fate = lambda call: "before" if call.kind == "DataServer" and call.method == "add" else None
-    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=240")
+    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=180")
     assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
     assert capsys.readouterr().out.count("all processes begin again") == 5
 
@@ -182,14 +182,14 @@ def test_processes_that_end_with_a_run_that_was_asked_to_stop_are_not_brought_ba
         return "before"
 
     rays.fate = fate
-    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=240")
+    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=180")
     assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 128 + signal.SIGTERM
     said = capsys.readouterr()
     newest = CheckpointStore(tmp_path / "run/models").newest(print).path.name
     assert "all processes begin again" not in said.out
     assert f"its newest checkpoint is {newest}. To resume: python main.py resume" in said.err
     rays.fate = lambda call: None
-    resume(tmp_path / "run", 240)
+    resume(tmp_path / "run", 180)
     assert fingerprint(tmp_path / "run") == fingerprint(straight("DQN"))
 
 
@@ -199,7 +199,7 @@ def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, straight, tmp_pat
     words = (f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true", "general_cfg.n_workers=2")
     start = CheckpointStore(task / "models").numbers()[1]
     rays.fate = lambda call: "before" if tuple(call) == ("DataServer", 0, "add", 2) else None
-    train(tmp_path / "branch", "DQN", 180, *LOCKSTEP, *words, f"general_cfg.load_model_step={start}")
+    train(tmp_path / "branch", "DQN", 150, *LOCKSTEP, *words, f"general_cfg.load_model_step={start}")
     assert f"all processes begin again at checkpoint {start}" in capsys.readouterr().out
     numbers = [row["episode"] for row in read_csv(tmp_path / "branch" / "results/train.csv")]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
@@ -211,7 +211,7 @@ def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays,
     monkeypatch.setattr(worker_pool, "LONGEST_FRAGMENT", 8)
     rays.fate = lambda call: "after" if call.kind == "Worker" and call.method == "collect" and call.count == 5 else None
     words = ("general_cfg.mp_backend=ray", f"general_cfg.run_ahead={ahead}", "general_cfg.n_workers=2")
-    task = train(tmp_path / "run", "PER_DQN", 360, *words, "algo_cfg.train_fre=8")
+    task = train(tmp_path / "run", "PER_DQN", 240, *words, "algo_cfg.train_fre=8")
     assert "another takes its place" in capsys.readouterr().out
     rows = counted_once(task)
     assert {row["worker"] for row in rows} == {0, 1}
@@ -254,9 +254,9 @@ def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tm
     task = train(tmp_path / "run", "DQN", 120, *words)
     start = CheckpointStore(task / "models").numbers()[1]
     from_there = [f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true"]
-    for name, steps in (("straight", 220), ("cut", 160)):
+    for name, steps in (("straight", 160), ("cut", 130)):
         train(tmp_path / name, "DQN", steps, *words, *from_there, f"general_cfg.load_model_step={start}")
-    resume(tmp_path / "cut", 220)
+    resume(tmp_path / "cut", 160)
     assert fingerprint(tmp_path / "cut") == fingerprint(tmp_path / "straight")
 
 
