@@ -26,7 +26,7 @@ TOY = [
     "general_cfg.save_fig=false", "general_cfg.online_eval=false", "general_cfg.collect_traj=true",
     "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=100", "algo_cfg.learning_starts=32",
     "algo_cfg.batch_size=16", "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8]}]",
-    "general_cfg.max_episode=-1", "general_cfg.max_total_step=400",
+    "general_cfg.max_episode=-1", "general_cfg.max_total_step=240",
 ]  # fmt: skip
 
 

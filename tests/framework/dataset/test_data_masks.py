@@ -196,7 +196,7 @@ TOY = [
     "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.online_eval=false",
     "general_cfg.collect_traj=true", "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=100",
     "algo_cfg.learning_starts=32", "algo_cfg.batch_size=16", "general_cfg.max_episode=-1",
-    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8]}]", "general_cfg.max_total_step=400",
+    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8]}]", "general_cfg.max_total_step=240",
 ]  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def test_a_run_writes_the_masks_of_its_steps(tmp_path: Path, form: str, said: st
 
 
 def test_so_does_a_test_of_a_model(tmp_path: Path) -> None:
-    task = results(tmp_path / "run", "general_cfg.collect_traj=false")
+    task = results(tmp_path / "run", "general_cfg.collect_traj=false", "general_cfg.max_total_step=60")
     test = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={task}"]
     more = ["general_cfg.max_episode=12", "general_cfg.collect_traj=true", "--into", str(tmp_path / "test")]
     assert main([*test, *more]) == 0

@@ -28,6 +28,18 @@ def rays(monkeypatch: pytest.MonkeyPatch) -> Rays:
     return fake_rays(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without videos. It is only read, as the next one."""
+    return train(tmp_path_factory.mktemp("runs") / "plain", DQN, 200, NO_TRACES)
+
+
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run with videos."""
+    return train(tmp_path_factory.mktemp("runs") / "filmed", DQN, 200, EVERY, NO_TRACES)
+
+
 def fingerprint(task: Path) -> dict[str, str]:
     saved = CheckpointStore(task / "models").newest(print)
     files = [task / "results/train.csv", task / "results/eval.csv", saved.path / "state.safetensors"]
@@ -51,14 +63,13 @@ def checked(task: Path, every: int = 5) -> set[str]:
     return set(names)
 
 
-@pytest.mark.parametrize("words", [DQN, PPO], ids=["DQN", "PPO"])
-def test_videos_change_no_number_of_the_training(words: list[str], tmp_path: Path) -> None:
-    """DET-3: train.csv and the whole state of the agent."""
-    plain = train(tmp_path / "plain", words, 200, NO_TRACES)
-    filmed = train(tmp_path / "filmed", words, 200, EVERY, NO_TRACES)
-    assert fingerprint(plain) == fingerprint(filmed)
-    assert len(checked(filmed)) >= 3
-    assert not (plain / "videos").exists()
+def test_videos_change_no_number_of_the_training(plain: Path, filmed: Path, tmp_path: Path) -> None:
+    """DET-3: train.csv and the whole state of the agent, which learns from a replay memory or from windows."""
+    windows = [train(tmp_path / str(n), PPO, 200, *words, NO_TRACES) for n, words in enumerate(([], [EVERY]))]
+    for without, videos_too in ((plain, filmed), windows):
+        assert fingerprint(without) == fingerprint(videos_too)
+        assert len(checked(videos_too)) >= 3
+        assert not (without / "videos").exists()
 
 
 def test_a_video_shows_the_episode(tmp_path: Path) -> None:
@@ -74,11 +85,10 @@ def test_a_video_shows_the_episode(tmp_path: Path) -> None:
     assert len(cells) == meta["length"]
 
 
-def test_with_ray_the_actions_travel_to_the_process_that_films(rays: Rays, tmp_path: Path) -> None:
+def test_with_ray_the_actions_travel_to_the_process_that_films(filmed: Path, rays: Rays, tmp_path: Path) -> None:
     words = ("general_cfg.mp_backend=ray", "general_cfg.run_ahead=0", EVERY, NO_TRACES)
-    one = train(tmp_path / "one", DQN, 200, EVERY, NO_TRACES)
     other = train(tmp_path / "other", DQN, 200, *words)
-    assert videos(one) == videos(other)
+    assert videos(filmed) == videos(other)
     two = train(tmp_path / "two", DQN, 200, *words, "general_cfg.n_workers=2")
     assert {name.split(".")[0] for name in checked(two)} == {"worker-0", "worker-1"}
 
@@ -97,24 +107,23 @@ def test_a_run_that_was_killed_and_resumed_has_the_videos_of_one_that_was_not(
 
 
 def test_an_episode_that_a_signal_kept_from_being_filmed_is_filmed_by_the_resumed_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filmed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [*DQN, EVERY, NO_TRACES, "general_cfg.max_total_step=200"]
-    straight, plain = train(tmp_path / "straight", words, 200), film.film_into
-    films = []
+    film_into, films = film.film_into, []
 
     def signalled(*given: Any) -> Any:
         films.append(given)
         if len(films) == 2:
             signal.raise_signal(signal.SIGINT)
-        return plain(*given)
+        return film_into(*given)
 
     with monkeypatch.context() as patch:
         patch.setattr(film, "film_into", signalled)
         assert main([*words, "--into", str(tmp_path / "cut")]) == 130
     assert len([name for name in videos(tmp_path / "cut") if name.endswith(".json")]) == 1
     assert main(["--resume", str(tmp_path / "cut"), "--allow-import", "own_parts"]) == 0
-    assert videos(tmp_path / "cut") == videos(straight)
+    assert videos(tmp_path / "cut") == videos(filmed)
 
 
 def test_an_environment_without_pictures_is_answered_at_the_start(
@@ -133,9 +142,8 @@ def warnings_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_an_environment_that_fails_to_draw_costs_one_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain = train(tmp_path / "plain", DQN, 200, NO_TRACES)
     capsys.readouterr()
     drawn = []
 

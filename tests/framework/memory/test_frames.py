@@ -483,14 +483,15 @@ def run_of(algo, monkeypatch, least, backend=local, **settings):
 def test_a_run_learns_the_same_from_frames_to_the_bit(algo, monkeypatch):
     """Small observations as frames, which they are not by default; also from a checkpoint on, with all kinds of replay.
     Relabelled ones stay whole."""
-    whole = run_of(algo, monkeypatch, 10**9).until(120)
-    frames = run_of(algo, monkeypatch, 1).until(120)
-    assert (frames.backend.memory._rings.frames is None) == (algo == "DDPG_HER")
-    assert frames.state() == whole.state()
-    saved = run_of(algo, monkeypatch, 1).until(96).saved()
-    assert run_of(algo, monkeypatch, 1).load(saved).until(120).state()["weights"] == whole.state()["weights"]
-    before = run_of(algo, monkeypatch, 10**9).until(96).saved()
-    assert run_of(algo, monkeypatch, 1).load(before).until(120).state() == whole.state()
+    runs, saved = [], []
+    for least in (10**9, 1):
+        runs.append(run_of(algo, monkeypatch, least).until(96))
+        saved.append(runs[-1].saved())
+    whole, frames = (run.until(120).state() for run in runs)
+    assert (runs[1].backend.memory._rings.frames is None) == (algo == "DDPG_HER")
+    assert frames == whole
+    assert run_of(algo, monkeypatch, 1).load(saved[1]).until(120).state()["weights"] == whole["weights"]
+    assert run_of(algo, monkeypatch, 1).load(saved[0]).until(120).state() == whole
 
 
 def test_two_workers_learn_the_same_from_frames_to_the_bit(monkeypatch):
