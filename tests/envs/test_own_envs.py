@@ -71,9 +71,9 @@ def csv(folder: Path) -> bytes:
 def test_a_class_trains_and_resumes_to_the_byte(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ("env_cfg.id=own_parts:Line", "env_cfg.size=4")
-    straight = train(tmp_path / "a", *words, "general_cfg.max_total_step=200")
-    broken = train(tmp_path / "b", *words, "general_cfg.max_total_step=100")
-    assert main.main([*ALLOWED, "--resume", str(broken), "general_cfg.max_total_step=200"]) == 0
+    straight = train(tmp_path / "a", *words, "general_cfg.max_total_step=120")
+    broken = train(tmp_path / "b", *words, "general_cfg.max_total_step=60")
+    assert main.main([*ALLOWED, "--resume", str(broken), "general_cfg.max_total_step=120"]) == 0
     assert csv(broken) == csv(straight)
     assert "id: 'own_parts:Line'" in (straight / "config.yaml").read_text()
     assert all(-30 <= float(row["return"]) <= 0 for row in read_csv(straight / "results" / "train.csv"))

@@ -109,7 +109,12 @@ def test_classes_of_a_program_are_given_as_they_are(tmp_path: Path) -> None:
         def __init__(self, goal: Any, rng: np.random.Generator, **settings: Any) -> None:
             super().__init__(goal, rng, turns=1, **settings)
 
-    env_cfg = {"user": Brief, "nlu": {"class_name": own_dialog.Erring, "rate": 0.5}, "vectorization": "async", "n_envs": 2}
+    env_cfg = {
+        "user": Brief,
+        "nlu": {"class_name": own_dialog.Erring, "rate": 0.5},
+        "vectorization": "async",
+        "n_envs": 2,
+    }
     with joystick.Run("PPO", "mini", env_name="dialog", env_cfg=env_cfg, into=tmp_path / "run", seed=1,
                       general_cfg={"online_eval": False}, preset=None) as run:  # fmt: skip
         sample = run.sample(20)

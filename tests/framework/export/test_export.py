@@ -178,7 +178,9 @@ FILES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("algo", "spaces", "settings"), FILES)
+@pytest.mark.parametrize(
+    ("algo", "spaces", "settings"), in_the_suite(FILES, *(case for case in FILES if case[0] != "RainbowDQN"))
+)
 def test_an_onnx_file_gives_the_actions_of_the_agent_for_any_number_of_rows(
     algo: str, spaces: str, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,7 +431,7 @@ RUNNING = [
     ("PPO", "exported_envs:Picture", [
         "env_cfg.wrappers=[GrayScale, {wrapper_name: Resize, shape: 12}, FlattenObservation]",
     ]),
-    ("DRQN", "exported_envs:Masked", []),
+    ("DRQN", "exported_envs:Masked", ["algo_cfg.value_layers=[{layer_type: gru, layer_size: [8]}]"]),
     ("DQN", "exported_envs:MaskedPart", []),
     ("PPO", "exported_envs:MaskedParts", []),
     ("SAC", "exported_envs:Dial", ["env_cfg.size=3"]),
