@@ -288,7 +288,10 @@ def test_without_a_limit_a_run_that_collects_after_its_data_has_the_usual_one(tm
     assert (alone.general.max_update, alone.general.max_episode) == (10_000, -1)
 
 
-@pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ", "ReBRAC", "CalQL", "FQL"])
+ONLINE = ["DQN", "AWAC", "BCQ", "DiscreteBCQ", "ReBRAC", "CalQL", "FQL"]
+
+
+@pytest.mark.parametrize("algo", in_the_suite(ONLINE, "DQN", "AWAC", "CalQL"))
 def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path, algo: str) -> None:
     data = data_for(tmp_path, algo)
     with run_of(
