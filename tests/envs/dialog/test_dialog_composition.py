@@ -73,7 +73,7 @@ def test_the_parts_of_the_page_train(command: str, tmp_path: Path, monkeypatch: 
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert f"python main.py {command}\n" in PAGE.read_text(encoding="utf-8")
-    limits = ["general_cfg.max_total_step=300", "algo_cfg.batch_size=128", "general_cfg.online_eval_episode=2"]
+    limits = ["general_cfg.max_total_step=140", "algo_cfg.batch_size=128", "general_cfg.online_eval_episode=2"]
     done = forked_program(f"import sys\nfrom main import main\nsys.exit(main({[*command.split(), *limits]}))")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "tasks").iterdir())) == 1
@@ -139,7 +139,7 @@ def forked_players(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("forked_players")
-@pytest.mark.parametrize(("actions", "steps"), [("bits", 60), ("one", 60), ("bits", 2)])
+@pytest.mark.parametrize(("actions", "steps"), [("bits", 30), ("one", 30), ("bits", 2)])
 def test_a_sample_is_the_same_from_any_number_of_processes(actions: str, steps: int) -> None:
     """Also where there are more processes than dialogues."""
     env, policy = made(actions=actions, sys_nlu=own_dialog.Erring(0.1)), PPO(True, seed=3)
