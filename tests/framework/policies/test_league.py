@@ -120,8 +120,8 @@ def test_a_resumed_league_has_the_same_versions_to_the_bit():
     whole = Run(config, local(config)).until(100)
     saved = whole.saved()
     assert len(whole.backend.agent.leagues["car"]._weights) > 1
-    again = Run(config, local(config)).load(saved).until(200)
-    assert again.state() == whole.until(200).state()
+    again = Run(config, local(config)).load(saved).until(150)
+    assert again.state() == whole.until(150).state()
 
 
 def test_a_policy_of_one_agent_has_no_agents_for_earlier_versions():
