@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 LAYERS = [{"layer_type": "linear", "layer_size": [16]}, {"layer_type": "lstm", "layer_size": [16]}]
-SMALL = {"batch_size": 4, "lookup_step": 4, "burn_in": 1}
+SMALL: dict[str, Any] = {"batch_size": 4, "lookup_step": 4, "burn_in": 1}
 ALGO, TOY = "DRQN", "match"
 """Its LSTM, its target network and Adam need four parts of the room; sizes decide whether the others compute."""
 OURS = ("algos", "framework", "tests.tools.core")
