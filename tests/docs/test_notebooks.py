@@ -50,7 +50,7 @@ def test_links_of_a_notebook_lead_to_pages(source: Path) -> None:
 
 SHORTER = {
     "12_000": "4_000",
-    "seeds=3": "seeds=2",
+    "seeds=3": "seeds=1",
     '"online_eval_episode": 20': '"online_eval_episode": 20, "save_fig": False',
 }
 """What shortens the two groups of a notebook, whose six processes take longer than all else; `python -m
@@ -82,7 +82,7 @@ def test_a_notebook_runs_and_shows_what_it_says(source: Path, tmp_path: Path, mo
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    book, seeds = notebook(source), 3 if EVERY else 2
+    book, seeds = notebook(source), 3 if EVERY else 1
     for cell in () if EVERY else book.cells:
         cell.source = shortened(cell.source)
     nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
@@ -95,7 +95,7 @@ def test_a_notebook_runs_and_shows_what_it_says(source: Path, tmp_path: Path, mo
     stopped = outputs_of(cells, "interrupt_main")["stdout"]
     assert "the next train() goes on from there" in stopped
     assert "goes on from step" in outputs_of(cells, "run.train(3000)")["text/html"]
-    assert f"{seeds} of {seeds} seeds" in outputs_of(cells, "fast = ")["text/html"]
+    assert outputs_of(cells, "fast = ")["text/html"].count("<td>finished</td>") == seeds
     compared = outputs_of(cells, "joystick.compare")
     assert "P(&gt; PPO lr=0.002)" in compared["text/html"]
     assert "final IQM" in compared["text/plain"]

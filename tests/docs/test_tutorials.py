@@ -19,13 +19,13 @@ FIRST = ROOT / "docs" / "tutorials" / "first_run.md"
 """Page with most of the commands of the README's tour, which are run once."""
 LOOKS = {"runs", "data", "test", "film", "compare", "describe", "convert"}
 """Commands that train nothing."""
-SHORT = {"general_cfg.max_total_step": "300", "general_cfg.online_eval_episode": "2", "general_cfg.save_fig": "false"}
+SHORT = {"general_cfg.max_total_step": "100", "general_cfg.online_eval_episode": "1", "general_cfg.save_fig": "false"}
 """Settings that make every training of the pages short."""
 OTHERS = {
-    "resume": {**SHORT, "general_cfg.max_total_step": "2000"},
+    "resume": {**SHORT, "general_cfg.max_total_step": "200"},
     "tune": {**SHORT, "general_cfg.max_total_step": "90", "tune_cfg.samples": "1"},
 }
-FROM_DATA = {"general_cfg.max_update": "20", "general_cfg.online_eval_episode": "2", "general_cfg.save_fig": "false"}
+FROM_DATA = {"general_cfg.max_update": "20", "general_cfg.online_eval_episode": "1", "general_cfg.save_fig": "false"}
 """The same for what learns from given data alone."""
 
 

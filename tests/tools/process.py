@@ -159,23 +159,37 @@ def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None
 class ForkedPopen:
     """subprocess.Popen for the runs of a group or a tuning: commands of main.py."""
 
+    stdin: BinaryIO | None = None
+    """Pipe for the objects of a program's own, which Python code after -c receives."""
+
     def __init__(
         self, command: Sequence[str], *, stderr: BinaryIO, process_group: int, cwd: Path | None = None, **_: Any
     ) -> None:
         sys.stdout.flush()
         self.returncode: int | None = None
+        reader, writer = os.pipe() if command[1] == "-c" else (None, None)
         self.pid = os.fork()
         if self.pid:
+            if reader is not None and writer is not None:
+                os.close(reader)
+                self.stdin = open(writer, "wb")  # noqa: SIM115
             return
 
         os.chdir(cwd or Path())
+        if reader is not None:
+            os.dup2(reader, 0)
+            sys.stdin = open(0, closefd=False)  # noqa: SIM115
 
         def work() -> int:
             os.setpgid(0, process_group)
             os.closerange(3, 1000)  # as exec does: among them is the lock of the tuner
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-            return main(list(command[2:]))
+            if reader is None:
+                return main(list(command[2:]))
+            sys.argv = ["-c", *command[3:]]
+            exec(command[2], {})
+            return 0
 
         become(work, os.open(os.devnull, os.O_WRONLY), stderr.fileno())
 
@@ -218,5 +232,5 @@ def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def fork_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the processes of runs forked ones."""
     _import_early()
-    monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None))
+    monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None, PIPE=None))
     monkeypatch.setattr(children, "POLL_SECONDS", 0.01)

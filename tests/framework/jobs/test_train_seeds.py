@@ -20,7 +20,9 @@ from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import add_facts
 from framework.jobs import own_objects, seeds
 from framework.runs import signals
-from tests.tools.process import forked_program
+from tests.tools.process import forked_program, forking
+
+__all__ = ["forking"]
 
 SHORT = {"max_total_step": 200, "online_eval_episode": 2, "save_fig": False, "loggers": ["csv"]}
 PROGRAM = (
@@ -78,6 +80,7 @@ class Unsendable(gymnasium.Env):
 
 
 @pytest.mark.run
+@pytest.mark.usefixtures("forking")
 def test_a_class_of_the_program_is_trained_with_each_seed_in_a_process_of_its_own() -> None:
     done = forked_program(PROGRAM)
     assert done.returncode == 0, done.stderr

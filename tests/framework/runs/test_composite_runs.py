@@ -130,7 +130,12 @@ def test_masks_are_obeyed_and_a_run_is_resumed_to_the_bit(tmp_path: Path, algo: 
     assert whole == cut
 
 
-@pytest.mark.parametrize(("algo", "vectorization"), [*((algo, "sync") for algo in ONLINE), ("PPO", "async")])
+EVERYTHING = [*((algo, "sync") for algo in ONLINE), ("PPO", "async")]
+
+
+@pytest.mark.parametrize(
+    ("algo", "vectorization"), in_the_suite(EVERYTHING, ("RecurrentPPO", "sync"), ("SAC", "sync"), ("PPO", "async"))
+)
 def test_every_kind_of_part_goes_in_and_comes_out_as_gymnasium_has_it(
     tmp_path: Path, algo: str, vectorization: str
 ) -> None:

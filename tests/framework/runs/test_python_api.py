@@ -294,7 +294,8 @@ import joystick
 from framework.runs.experiment import Experiment
 
 def opened(into):
-    run = joystick.Run('QLearning', 'FrozenLake-v1', seed=1, into=into)
+    short = {'save_fig': False, 'online_eval_episode': 1}
+    run = joystick.Run('QLearning', 'FrozenLake-v1', seed=1, into=into, general_cfg=short)
     run.train(200)
     return run
 
