@@ -17,7 +17,7 @@ from tests.tools.paths import in_the_suite
 
 SMALL = "[{layer_type: linear, layer_size: [8]}]"
 PPO = ["batch_size=64", "sgd_batch_size=32", f"actor_layers={SMALL}", f"critic_layers={SMALL}"]
-DQN = ["algo_name=DQN", f"value_layers={SMALL}", "batch_size=16", "learning_starts=32"]
+DQN = ["algo_name=DQN", f"value_layers={SMALL}", "batch_size=16", "learning_starts=150"]
 FIXED = ["algo_name=DQN", "train=false", f"value_layers={SMALL}"]
 TRAFFIC = {"car1": ["agents=car_*", *PPO], "car2": ["agents=car_*", *DQN], "light": ["agents=light_*", *FIXED]}
 ONE = {"all": ["agents=*", *PPO]}

@@ -26,7 +26,7 @@ SETTINGS = {
     "online_eval": True, "online_eval_episode": 2, "collect_traj": True, "iteration_steps": 200, "env_timeout": 0,
 }  # fmt: skip
 ENV = {"id": "match", "steps": 7, "n_envs": 2}
-ALGO = {"value_layers": [{"layer_type": "linear", "layer_size": [8]}], "batch_size": 16, "learning_starts": 32}
+ALGO = {"value_layers": [{"layer_type": "linear", "layer_size": [8]}], "batch_size": 16, "learning_starts": 150}
 WORKERS = {"mp_backend": "ray", "run_ahead": 0}
 
 

@@ -41,7 +41,7 @@ LINE = [
     "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=100", "general_cfg.traces=results/traces",
 ]  # fmt: skip
 DQN = [
-    "--algo=DQN", *LINE, f"algo_cfg.value_layers={SMALL}", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=32",
+    "--algo=DQN", *LINE, f"algo_cfg.value_layers={SMALL}", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=150",
 ]  # fmt: skip
 PPO = [
     "--algo=PPO", *LINE, f"algo_cfg.actor_layers={SMALL}", f"algo_cfg.critic_layers={SMALL}", "algo_cfg.batch_size=64",
@@ -277,7 +277,7 @@ def test_a_learner_that_dies_costs_no_line_and_doubles_none(
     words = [*DQN, "general_cfg.traces_file_mb=0.002", "general_cfg.mp_backend=ray", "general_cfg.run_ahead=0"]
     words.append("general_cfg.n_workers=2")
     straight = train(tmp_path / "straight", words, 300)
-    rays.fate = lambda call: "before" if tuple(call) == ("LearnerActor", 0, "learn", 40) else None
+    rays.fate = lambda call: "before" if tuple(call) == ("LearnerActor", 0, "learn", 20) else None
     broken = train(tmp_path / "broken", words, 300)
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert written(broken) == written(straight)

@@ -25,7 +25,7 @@ def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def run_of(name="DQN", into=None, **options):
+def run_of(name="QLearning", into=None, **options):
     Path("run.yaml").write_text(yaml.safe_dump(settings(name, save_fig=False)))
     return joystick.Run(yaml="run.yaml", into=into, **options)
 
@@ -106,8 +106,8 @@ def test_a_result_is_what_train_csv_says():
 
 
 def test_a_checkpoint_is_gone_back_to():
-    whole = trained(run_of(into="whole"), 200, 300)
-    with run_of(into="back") as run:
+    whole = trained(run_of("DQN", into="whole"), 200, 300)
+    with run_of("DQN", into="back") as run:
         run.train(200)
         path = run.save()
         run.train(150)
@@ -151,7 +151,7 @@ def test_evaluating_and_looking_at_weights_changes_nothing():
 
 
 def test_weights_are_set_and_those_of_another_shape_refused():
-    with run_of() as run:
+    with run_of("DQN") as run:
         run.train(50)
         weights = run.weights()
         run.set_weights({name: np.zeros_like(array) for name, array in weights.items()})
@@ -174,8 +174,8 @@ def test_means_of_weights_are_set_and_kept_by_close():
 
 
 def test_a_trained_policy_acts_as_the_run_does():
-    with run_of() as run:
-        run.train(300)
+    with run_of("DQN") as run:
+        run.train(100)
         run.save()
     policy = joystick.load(run.task, "latest")
     observations = np.random.default_rng(1).normal(size=(20, 4)).astype(np.float32)
@@ -344,8 +344,8 @@ def test_an_error_inside_a_property_of_a_run_is_told_as_it_is(monkeypatch):
 
 
 def test_a_model_is_loaded_although_what_the_agent_remembers_is_damaged(capsys):
-    run = run_of(into="one")
-    trained(run, 200)
+    run = run_of("DQN", into="one")
+    trained(run, 100)
     for file in (run.task / "models" / "journal").iterdir():
         file.write_bytes(bytes(byte ^ 1 for byte in file.read_bytes()))
     joystick.load("one", "latest")

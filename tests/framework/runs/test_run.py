@@ -123,7 +123,7 @@ def tiny(algo: str) -> dict[str, Any]:
             values.setdefault(key, []).append({**layer.model_dump(), **small})
     env: dict[str, Any] = {"id": "CartPole-v1" if "Discrete" in default.ACTION_SPACES else "Pendulum-v1"}
     general = {
-        "algo_name": algo, "model_save_fre": 30, "model_save_unit": "step", "max_total_step": 120, "max_step": 25,
+        "algo_name": algo, "model_save_fre": 30, "model_save_unit": "step", "max_total_step": 90, "max_step": 25,
         "online_eval_episode": 1,
     }  # fmt: skip
     if "Box" not in default.OBSERVATION_SPACES:
@@ -183,7 +183,7 @@ def settings(name: str, **general: Any) -> dict[str, Any]:
         "max_episode": -1,
         "max_step": 60,
         "online_eval": True,
-        "online_eval_episode": 3,
+        "online_eval_episode": 2,
         "collect_traj": True,
         "save_fig": False,
         "loggers": ["csv"],
@@ -224,7 +224,8 @@ def manifest(model: Path) -> dict[str, Any]:
 RESUMED = [name for name in RUNS if name not in {*TINY_RUNS} - {*TRIED} | {*PLANNED}]
 AS_OTHERS = {
     "DQN", "A2C", "PPO with a price", "PPO on a continuous action", "TRPO", "TQC", "CrossQ", "CrossQ with a memory",
-    "DDPG with a memory", "SAC_D with a memory", "DroQ", "DDPG", "DDPG_HER", "VDN", "ValueIteration",
+    "DDPG with a memory", "SAC_D with a memory", "DroQ", "DDPG", "DDPG_HER", "VDN", "ValueIteration", "SAC_D", "MADDPG",
+    "DRQN", "PQN", "COMA",
 }  # fmt: skip
 """Runs whose memory, collector and environments are those of another one that is resumed here; the agents are not, and
 test_contract.py loads the state of each."""
@@ -274,7 +275,7 @@ def test_two_runs_with_one_seed_are_one_run_whatever_else_is_switched_on() -> No
 
 def test_seed_0_draws_a_seed_and_records_it() -> None:
     """DET-2: the effective config repeats the run."""
-    a = train(settings("DQN", seed=0, max_total_step=200))
+    a = train(settings("QLearning", seed=0, max_total_step=200))
     again = yaml.safe_load((a / "config.yaml").read_text())
     assert again["general_cfg"]["seed"] > 0
     b = train(again)
@@ -323,7 +324,7 @@ def test_a_test_films_every_episode_and_the_film_is_not_black() -> None:
 
 def test_trajectories_hold_every_step_of_every_finished_episode() -> None:
     """TRJ-1: the sum of their lengths is that of the episodes in train.csv."""
-    task = train(settings("DQN"))
+    task = train(settings("DQN", max_total_step=250))
     rows, kept = read_csv(task / "results/train.csv"), read(task / "results/trajs.pkl")
     assert [len(reward) for reward in kept["reward"]] == [row["length"] for row in rows]
     assert [float(np.sum(reward)) for reward in kept["reward"]] == [row["return"] for row in rows]
@@ -338,7 +339,7 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 @pytest.mark.parametrize(("number", "status"), in_the_suite(SIGNALS, SIGNALS[0]))
 def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: int) -> None:
     """OSX-1: then the resumed run equals the undisturbed one. test_run_end.py has SIGTERM too."""
-    run = settings("DQN")
+    run = settings("QLearning")
     straight = train(run)
     before = set(tasks())
     process = Forked("--yaml", "run.yaml")
@@ -357,7 +358,7 @@ def test_stopped_while_its_last_models_are_compared_a_run_keeps_them_all_as_they
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """OSX-1: nothing was evaluated on the way, and the signal comes while an older model plays."""
-    run = settings("DQN", online_eval=False)
+    run = settings("QLearning", online_eval=False, model_save_fre=50)
     straight = train(run)
     plays, play = [], Evaluator.play
 
@@ -389,7 +390,7 @@ def test_what_may_not_change_is_refused_and_what_may_is_recorded(capsys: pytest.
 
 def test_a_finished_run_says_that_nothing_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     """RES-6."""
-    task = train(settings("DQN", max_total_step=200))
+    task = train(settings("QLearning", max_total_step=200))
     before = fingerprint(task)
     assert main(["--resume", str(task)]) == 0
     assert "nothing was left to train" in capsys.readouterr().out
@@ -398,12 +399,12 @@ def test_a_finished_run_says_that_nothing_is_left(capsys: pytest.CaptureFixture[
 
 def test_an_older_checkpoint_begins_a_branch_and_leaves_the_run_alone() -> None:
     """RES-6: load_checkpoint with a step."""
-    task = train(settings("DQN", max_total_step=300))
+    task = train(settings("QLearning", max_total_step=300, model_save_fre=50))
     before = fingerprint(task)
     words = [
         "general_cfg.load_checkpoint=true",
         f"general_cfg.load_path={task.name}",
-        "general_cfg.load_model_step=200",
+        "general_cfg.load_model_step=100",
     ]
     known = set(tasks())
     assert main(["--yaml", "run.yaml", *words]) == 0
@@ -415,7 +416,7 @@ def test_an_older_checkpoint_begins_a_branch_and_leaves_the_run_alone() -> None:
 
 def test_a_damaged_newest_checkpoint_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     """CKP-4, RES-6: from the one before, the run comes out the same."""
-    task = train(settings("DQN"))
+    task = train(settings("QLearning"))
     straight = fingerprint(task)
     victim = last_model(task) / "state.safetensors"
     data = bytearray(victim.read_bytes())
@@ -466,7 +467,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(
         real(path, data)
 
     monkeypatch.setattr(store, "write_durably", full)
-    task = train(settings("DQN"))
+    task = train(settings("QLearning", model_save_fre=50))
     assert "could not be saved (No space left on device)" in capsys.readouterr().out
     monkeypatch.undo()
     assert not list((task / "models").glob("*.tmp"))
@@ -489,7 +490,7 @@ def test_a_second_process_is_kept_out(capsys: pytest.CaptureFixture[str]) -> Non
     """RES-6: a directory that a live run writes."""
     from framework.disk.task_dir import TaskDir
 
-    task = train(settings("DQN", max_total_step=150))
+    task = train(settings("QLearning", max_total_step=150))
     holder = TaskDir(task)
     holder.open()
     assert main(["--resume", str(task)]) == 2
