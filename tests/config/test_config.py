@@ -132,7 +132,7 @@ def test_only_true_and_false_are_booleans(file: Callable[..., Path], word: str) 
         (b"general_cfg:\n  seed: \x00", "run.yaml:2:9: character U+0000; this is not a text file"),
         (b"general_cfg:\n  id: caf\xe9", "run.yaml:2:10: not UTF-8 text; save the file as UTF-8"),
         ("algo_cfg: " + "[" * 5000, "run.yaml:1:60: more than 50 levels of nesting"),
-        ("algo_cfg: [" + "1," * 30_000, "more than 20000 values"),
+        ("algo_cfg: [" + "1," * 20_001, "more than 20000 values"),
         ("algo_cfg: &a [*a]", "run.yaml:1:11: its aliases (*name) expand to too many values"),
         ("x" * (1 << 20) + "x", "run.yaml: is larger than 1 MiB"),
         ("general_cfg: {seed: " + "9" * 5000 + "}", "run.yaml:1:21: '9999"),
@@ -906,7 +906,19 @@ def validator() -> jsonschema.Draft202012Validator:
 
 @pytest.mark.long
 def test_the_schema_is_one(validator: jsonschema.Draft202012Validator) -> None:
-    validator.check_schema(validator.schema)
+    validator.check_schema(each_once(validator.schema, set()))
+
+
+def each_once(part: Any, seen: set[str]) -> Any:
+    """Returns a schema with each of its parts in one place: algorithms have most of their settings in common."""
+    if isinstance(part, list):
+        return [each_once(each, seen) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if (text := json.dumps(part, sort_keys=True)) in seen:
+        return {}
+    seen.add(text)
+    return {key: each_once(value, seen) for key, value in part.items()}
 
 
 @pytest.mark.parametrize("path", [QUICKSTART, *presets.PRESETS.rglob("*.yaml")], ids=str)
