@@ -165,7 +165,7 @@ def test_only_the_fast_room_uses_private_parts_of_torch():
 @pytest.mark.run
 def test_a_transition_of_dqn_is_followed_in_few_files():
     """From env.step to the weights; docs/design/loop.md says what each is for."""
-    files, lines = re.fullmatch(r"(\d+) files, ([\d,]+) lines", house.counted_path("")).groups()
+    files, lines = re.fullmatch(r"(\d+) files, ([\d,]+) lines", printed_by_program()[-1]).groups()
     assert int(files) <= 23, "python -m tests.tools.house --path lists them"
     assert int(lines.replace(",", "")) <= 4200
 
@@ -266,12 +266,25 @@ PROGRAM = (
 """Imports what a program of the user's own asks for, and what trains and films."""
 
 
-@cache
+NAMES = "print(*{name.split('.')[0] for name in sys.modules})"
+
+
+def lines_of(code: str, *words: str) -> list[str]:
+    """Returns what a new process prints."""
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 def loaded_after(statement: str) -> set[str]:
     """Returns the packages that a new process has imported after a statement."""
-    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    return set(lines_of(f"import sys; {statement}; {NAMES}")[0].split())
+
+
+@cache
+def printed_by_program() -> list[str]:
+    """Returns the packages that a new process has imported after PROGRAM, in a line, and then what
+    `python -m tests.tools.house --path` prints."""
+    return lines_of(f"import sys; {PROGRAM}; {NAMES}; from tests.tools import house; house.main()", "--path")
 
 
 def test_a_config_is_checked_without_anything_heavy():
@@ -287,7 +300,7 @@ def test_a_config_is_checked_without_anything_heavy():
 
 
 def test_nothing_of_a_notebook_is_imported_in_any_other_program():
-    assert not loaded_after(PROGRAM) & {"IPython", "ipykernel", "jupyter_client", "nbformat"}
+    assert not set(printed_by_program()[0].split()) & {"IPython", "ipykernel", "jupyter_client", "nbformat"}
 
 
 FORMER = {
@@ -306,4 +319,4 @@ def test_a_program_of_the_users_own_imports_former_names() -> None:
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
-    assert not loaded_after(PROGRAM) & {"imageio", "imageio_ffmpeg"}
+    assert not set(printed_by_program()[0].split()) & {"imageio", "imageio_ffmpeg"}

@@ -30,8 +30,8 @@ short = {short!r}
 do("--algo", "DQN", "--env", "CartPole-v1", "--into", "tasks/one", "general_cfg.max_total_step=300",
    "algo_cfg.learning_starts=64", "general_cfg.model_save_fre=50", "general_cfg.collect_traj=true", *short)
 do("resume", "one", "general_cfg.max_total_step=600")
-do("--algo", "QLearning", "--env", "CliffWalking-v1", "--into", "tasks/two", "general_cfg.max_episode=20", *short)
-do("--algo", "QLearning", "--env", "CliffWalking-v1", "--into", "tasks/three", "general_cfg.max_episode=30", *short)
+do("--algo", "QLearning", "--env", "CliffWalking-v1", "--into", "tasks/two", "general_cfg.max_total_step=400", *short)
+do("--algo", "QLearning", "--env", "CliffWalking-v1", "--into", "tasks/three", "general_cfg.max_total_step=500", *short)
 do("runs")
 do("compare", "two", "three", "--into", "compared")
 do("test", "two", "general_cfg.max_episode=3")

@@ -46,7 +46,7 @@ OF_SIGNAL = (
 """Names that the module signal does not have there."""
 OUTSIDE = (
     "PIL.Image", "asyncio", "cloudpickle", "gymnasium.envs.classic_control", "gymnasium.vector", "http.server",
-    "matplotlib.pyplot", "multiprocessing.shared_memory", "numpy", "pydantic", "rich.live", "rich.progress_bar",
+    "multiprocessing.shared_memory", "numpy", "pydantic", "rich.live", "rich.progress_bar",
     "safetensors.numpy", "socketserver", "tempfile", "torch", "torch.utils.tensorboard", "webbrowser", "yaml",
 )  # fmt: skip
 """Modules that are imported before, since they would ask the system as well."""
