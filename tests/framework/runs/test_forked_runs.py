@@ -131,12 +131,12 @@ run.close()
     assert episodes == list(range(1, len(episodes) + 1))
 
 
-@pytest.mark.parametrize("rows", ["sync", "async"])
-def test_the_processes_of_the_rows_outlive_a_forked_child(rows):
-    env = f'{{"id": "CartPole-v1", "n_envs": 2, "vectorization": "{rows}"}}'
-    begin = f"""
+def test_the_processes_of_the_rows_outlive_a_forked_child():
+    begin = """
 import atexit, gc, os, joystick
-run = joystick.Run("PPO", seed=3, env_name="gym", env_cfg={env}, general_cfg={{"save_fig": False}}, into="run")
+short = {"save_fig": False, "online_eval_episode": 2}
+two = {"id": "CartPole-v1", "n_envs": 2, "vectorization": "async"}
+run = joystick.Run("PPO", seed=3, env_name="gym", env_cfg=two, general_cfg=short, into="run")
 run.train(60)
 """
     process = forked_program(begin + FORK % f"del run; gc.collect(); {NORMAL_EXIT}" + END)

@@ -243,7 +243,7 @@ def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
     assert fingerprint(cut) == fingerprint(straight)
 
 
-@pytest.mark.parametrize("name", ["DQN with priorities", "PPO", "RainbowDQN"])
+@pytest.mark.parametrize("name", in_the_suite(["DQN with priorities", "PPO", "RainbowDQN"], "PPO", "RainbowDQN"))
 def test_killed_at_any_moment_and_resumed_is_never_killed(name: str) -> None:
     """RES-2, CKP-1: kill -9 in the middle of whatever it does."""
     long = {"max_total_step": 300} if name in TINY_RUNS else {}  # time to be killed in
