@@ -17,6 +17,7 @@ from typing import IO, Any, BinaryIO
 import pytest
 
 from config.config import GeneralConfig
+from config.own import objects
 from framework.catalog import ALGOS
 from framework.jobs import children
 from main import main
@@ -187,6 +188,7 @@ class ForkedPopen:
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
             if reader is None:
                 return main(list(command[2:]))
+            objects._REGISTERED.clear()  # a new process has none
             sys.argv = ["-c", *command[3:]]
             exec(command[2], {})
             return 0
