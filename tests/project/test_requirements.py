@@ -59,12 +59,13 @@ def imported() -> dict[str, set[str]]:
     places = defaultdict(set)
     known = {*house.PACKAGES, "main", "joystick", *sys.stdlib_module_names}
     for path in house.modules().values():
-        nodes = list(ast.walk(house.tree_of(path)))
-        late = {id(node) for outer in nodes if is_late(outer) for node in ast.walk(outer)}
-        for node in nodes:
-            for name in names_of(node):
-                if name.split(".")[0] not in known:
-                    places[name.split(".")[0]].add("inside" if id(node) in late else "top")
+        waiting: list[tuple[ast.AST, bool]] = [(house.tree_of(path), False)]
+        while waiting:
+            node, late = waiting.pop()
+            for name in {name.split(".")[0] for name in names_of(node)} - known:
+                places[name].add("inside" if late else "top")
+            late = late or is_late(node)
+            waiting += [(child, late) for child in ast.iter_child_nodes(node)]
     return places
 
 
@@ -80,9 +81,9 @@ def names_of(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         return [str(node.module)]
-    if isinstance(node, ast.Call) and node.args and house.written(node.func).endswith(LOADERS):
-        value = node.args[0]
-        return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
+    match node:
+        case ast.Call(func=called, args=[ast.Constant(value=str(name)), *_]) if house.written(called).endswith(LOADERS):
+            return [name]
     return []
 
 

@@ -4,6 +4,7 @@ Each line has a number of the present code and the goal that it is held to.
 """
 
 import ast
+import gc
 import os
 import re
 import subprocess
@@ -158,8 +159,14 @@ def source(module: str) -> Source:
 
 
 def tree_of(path: Path) -> ast.Module:
-    """Returns the syntax tree of a module."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """Returns the syntax tree of a module. The garbage collector would look through its many nodes again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def written(function: ast.expr) -> str:
@@ -226,8 +233,9 @@ def knows_runs(tree: ast.AST) -> bool:
 
 def names_a_file_of_a_run(tree: ast.AST) -> bool:
     """Returns True if one is named in a string that is no docstring."""
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+    nodes = list(ast.walk(tree))
+    told = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in told]
     return any(isinstance(text.value, str) and FACTS_OF_RUNS.fullmatch(text.value) for text in texts)
 
 
