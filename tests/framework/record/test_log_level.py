@@ -13,7 +13,7 @@ from main import main
 from tests.framework.record.test_traces import DQN, train
 from tests.tools.distributed import Rays, fake_rays
 
-PLAIN = [*DQN, "general_cfg.traces=null"]
+PLAIN = [*DQN, "algo_cfg.learning_starts=32", "general_cfg.traces=null"]
 
 
 @pytest.fixture
