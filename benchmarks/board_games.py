@@ -5,7 +5,7 @@ python benchmarks/board_games.py TASK [--games 100] [--model best]
 TASK is a task directory. Against each opponent, the policy plays that many games as the first player and as many as the
 second one. It chooses its best action; the opponents draw from their best actions, which keep the value of the
 position: win, draw or loss. The last line says how many moves of the policy did. The perfect player of connect four
-needs a C++ compiler, 512 MiB of memory, and some minutes for the first moves of its first game.
+needs a C++ compiler, 512 MiB of memory, and much time for the first moves: their positions are searched to the end.
 """
 
 import argparse

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from framework.distributed import ray_cluster
+from framework.jobs import job
 from main import main
 from tests.tools.fake_ray import FakeRay, Fate
-from tests.tools.process import forking
+from tests.tools.process import fork_runs, forking
 
-__all__ = ["GENERAL", "cluster", "forking", "run", "table", "written"]
+__all__ = ["GENERAL", "cluster", "forking", "once", "run", "table", "written"]
 
 
 def table(folder: str | Path, without: Sequence[str] = ("seconds",)) -> list[dict[str, str]]:
@@ -47,6 +48,16 @@ def cluster(monkeypatch: pytest.MonkeyPatch, fate: Fate = lambda call: None) -> 
 
     monkeypatch.setattr(ray_cluster, "started", started)
     return ray
+
+
+@contextlib.contextmanager
+def once(folder: Path) -> Iterator[None]:
+    """Trains groups and tunings in a folder of their own, for a fixture that is made once for a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(job, "POLL_SECONDS", 0.01)
+        fork_runs(patch)
+        yield
 
 
 GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"

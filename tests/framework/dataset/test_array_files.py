@@ -189,7 +189,7 @@ def test_hostile_parquet(tmp_path: Path) -> None:
     nested = arrow.array([{"a": 1}] * 9)
     refused(made("struct", action=nested), "numbers are needed")
     whole_file = made("whole").read_bytes()
-    for name, content in {"cut": whole_file[:-20], "text": b"hello", "flipped": whole_file[:-4] + b"XXXX"}.items():
+    for name, content in {"cut": whole_file[:-20], "text": b"hello", "flipped": whole_file[:-4] + b"PAR2"}.items():
         path = tmp_path / f"{name}.parquet"
         path.write_bytes(content)
         refused(path, "damaged")

@@ -23,8 +23,8 @@ from framework.jobs.group import Group
 from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
 from tests.tools.fake_ray import Call
 from tests.tools.paths import in_the_suite
-from tests.tools.process import Forked, fork_runs, forked, forking
-from tests.tools.tuning import cluster
+from tests.tools.process import Forked, forked, forking
+from tests.tools.tuning import cluster, once
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -67,10 +67,7 @@ GROUPS = [[*WORDS, "--seeds", "1..3"], [*EXPERIMENTS, "--seeds", "1,2"]]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A group of two seeds that ran through, trained once: to be copied."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("whole"))
-        patch.setattr(job, "POLL_SECONDS", 0.01)
-        fork_runs(patch)
+    with once(tmp_path_factory.mktemp("whole")):
         assert run(*TWO, "--into", "two") == 0
         return Path("two").absolute()
 

@@ -20,8 +20,8 @@ from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
 from tests.tools.charts import lines
-from tests.tools.process import Forked, fork_runs
-from tests.tools.tuning import GENERAL, forking, run, table, written
+from tests.tools.process import Forked
+from tests.tools.tuning import GENERAL, forking, once, run, table, written
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -50,10 +50,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tuning of three trials that came to its end, trained once: to be copied."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("three"))
-        patch.setattr(job, "POLL_SECONDS", 0.01)
-        fork_runs(patch)
+    with once(tmp_path_factory.mktemp("three")):
         written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
         assert run("tune", "--yaml", "tune.yaml", "--into", "done") == 0
         return Path("done").absolute()

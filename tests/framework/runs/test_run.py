@@ -338,8 +338,8 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 @pytest.mark.parametrize(("number", "status"), in_the_suite(SIGNALS, SIGNALS[0]))
 def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: int) -> None:
-    """OSX-1: then the resumed run equals the undisturbed one. test_run_end.py has SIGTERM too. DQN takes long enough for
-    a signal to come in time on a busy machine."""
+    """OSX-1: then the resumed run equals the undisturbed one. test_run_end.py has SIGTERM too. DQN takes long enough
+    for a signal to come in time on a busy machine."""
     run = settings("DQN")
     straight = train(run)
     before = set(tasks())
