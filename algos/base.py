@@ -268,8 +268,8 @@ class Agent(TrainableActor):
     """True if `prepare` computes with a target network, which has dropout where the one that learns does."""
 
     COMPILES: ClassVar[bool] = False
-    """True if every network update is a step of `minimize` with a pure loss: no side effects, no random draws, no
-    mutable state but tensors."""
+    """True if every network update is a step of `minimize` with a pure loss: no side effects, no random numbers but
+    those of algos.common.fast.draws, no mutable state but tensors."""
 
     optimizer: Any = None
     """Main optimizer, if any; its learning rate and gradient norm are logged."""

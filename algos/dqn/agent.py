@@ -20,7 +20,6 @@ from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
 from algos.dqn.distributional import HEADS
 from algos.dqn.heads import Head, Successor, soft_value
-from config.tell.language import tr
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
@@ -123,10 +122,6 @@ class Agent(ValueAgent):
             gap = conservatism(self.head.values(out), batch["action"], batch.get("action_mask"))
             loss = loss + self.cfg.cql_alpha * gap
         return loss, Outcome({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
-
-    @classmethod
-    def uncompiled(cls, cfg: Config) -> str | None:
-        return tr("quantile fractions are drawn within the loss") if cfg.HEAD == "implicit" else super().uncompiled(cfg)
 
     def _successor(self, batch: Batch) -> Successor:
         """Returns the estimates for the next states; illegal actions get values that no maximum chooses."""

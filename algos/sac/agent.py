@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Streams, UnfitError
+from algos.common.fast.draws import drawn
+from algos.common.fast.tensors import on_device
 from algos.common.maths import targets
 from algos.common.maths.distributions import Bins
 from algos.common.nets import critics
@@ -114,9 +116,7 @@ class Agent(SoftActorCritic):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        if cfg.diversity:
-            return tr("the loss of diversity is differentiated twice")
-        return tr("actions are drawn within the loss of cql_alpha") if cfg.cql_alpha else super().uncompiled(cfg)
+        return tr("the loss of diversity is differentiated twice") if cfg.diversity else super().uncompiled(cfg)
 
     def _slopes(self, batch: Batch) -> Tensor:
         """Returns the gradients [n, B, A] of the critics with respect to the action, with a graph."""
@@ -130,16 +130,17 @@ class Agent(SoftActorCritic):
         obs, next_obs = batch["obs"], batch["next_obs"]
         count, rows, size = self.cfg.cql_actions, len(obs), self.policy.bounds.size
         here, there = (critics.repeated(states, count) for states in (obs, next_obs))
-        uniform = self.streams.learn.uniform(-1.0, 1.0, (count * rows, size)).astype(np.float32)
+        rng, sizes = self.streams.learn, (count * rows, size)
+        uniform = drawn(rng, lambda: on_device(rng.uniform(-1.0, 1.0, sizes).astype(np.float32), self.device))
         with torch.no_grad():
-            drawn = [self.policy.draw(states, self.policy.noise(len(states))) for states in (here, there)]
+            actions = [self.policy.draw(states, self.policy.noise(len(states))) for states in (here, there)]
         density = torch.full((count * rows,), -size * math.log(2.0), device=self.device)
-        drawn.append((torch.from_numpy(uniform).to(self.device), density))
-        values = [self._q(self.critic(here, action)).unflatten(1, (count, rows)) for action, _ in drawn]
+        actions.append((uniform, density))
+        values = [self._q(self.critic(here, action)).unflatten(1, (count, rows)) for action, _ in actions]
         if "to_go" in batch:
             least = batch["to_go"] * self.cfg.reward_scale
             values[:2] = [torch.maximum(value, least) for value in values[:2]]
-        return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])
+        return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in actions])
 
     def _target(self, batch: Batch, noise: Tensor) -> Tensor:
         """Returns the targets of the critics; of those with bins, their probabilities."""

@@ -67,8 +67,10 @@ class CompiledStep:
         self._read = [x.detach() for x in recording.inputs]
         self._changing = [(place, numbers[id(x)]) for place, x in enumerate(recording.inputs) if id(x) in numbers]
         """Places of what comes with each call: among what the program reads, and among the tensors of the call."""
+        self._draws = recording.draws
         if rates.is_cuda:
-            self._run = graph_of(recording.text, self._read, [place for place, _ in self._changing])
+            changing = [*(place for place, _ in self._changing), *self._draws]
+            self._run = graph_of(recording.text, self._read, changing)
         else:
             package = load(recording.text, tell)
             self.package, self._run = package.name, package.run
@@ -82,6 +84,8 @@ class CompiledStep:
         read, called = self._read.copy(), _tensors(rates, inputs)
         for place, number in self._changing:
             read[place] = called[number]
+        for place, make in self._draws.items():
+            read[place] = make()
         return program.with_tensors(self._outputs, self._run(read))
 
 

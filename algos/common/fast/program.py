@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from algos.common.fast import kernels
+from algos.common.fast import draws, kernels
 from config.system.processes import end_own_group
 from config.tell.language import tr
 
@@ -45,22 +45,25 @@ class Recording(NamedTuple):
     """Tensors that were read and not made in the call, in the order of the program."""
     outputs: Any
     """Result of the step, with the place in the program's outputs instead of each tensor."""
+    draws: dict[int, draws.Make]
+    """What draws the inputs in these places anew for each call, in their order."""
 
 
 def record(function: Function, arguments: Sequence[Any]) -> Recording:
-    """Returns the program of a call of a step. Tensors have their earlier values afterwards. Raises ProgramError if
+    """Returns the program of a call of a step. Tensors and generators are afterwards as before. Raises ProgramError if
     another call would be another program, or would read another tensor."""
     first, second = _record(function, arguments), _record(function, arguments)
     if first.text != second.text:
         raise ProgramError(tr("two calls of the step are different operations"))
-    if any(a is not b for a, b in zip(first.inputs, second.inputs, strict=True)):
+    pairs = enumerate(zip(first.inputs, second.inputs, strict=True))
+    if any(a is not b for place, (a, b) in pairs if place not in first.draws):
         raise ProgramError(tr("the step makes numbers in another way than by torch"))
     return first
 
 
 def _record(function: Function, arguments: Sequence[Any]) -> Recording:
     recorder = _Recorder()
-    kernels.recording = True
+    kernels.recording, draws.recorder = True, recorder.draw
     try:
         with recorder:
             result = function(*arguments)
@@ -69,11 +72,11 @@ def _record(function: Function, arguments: Sequence[Any]) -> Recording:
         numbers = [recorder.number(output) for output in outputs]
         recorder.check()
     finally:
-        kernels.recording = False
+        kernels.recording, draws.recorder = False, None
         recorder.restore()
     described = [[list(x.shape), list(x.stride()), str(x.dtype), str(x.device)] for x in recorder.inputs]
     text = json.dumps({"inputs": described, "operations": recorder.operations, "outputs": numbers})
-    return Recording(text, recorder.inputs, structure)
+    return Recording(text, recorder.inputs, structure, recorder.draws)
 
 
 def _without_tensors(value: Any, tensors: list[Tensor]) -> Any:
@@ -132,8 +135,26 @@ class _Recorder(_Seen, TorchDispatchMode):
         """Memory that was allocated in the call."""
         self._before: list[tuple[Tensor, Tensor]] = []
         """Inputs that were changed, and their values before."""
+        self.draws: dict[int, draws.Make] = {}
+        self._generators: dict[draws.Generator, Any] = {}
+        """Generators that were drawn from, and their states before."""
+        self._drawing = False
+
+    def draw(self, rng: draws.Generator, make: draws.Make) -> Tensor:
+        """Returns drawn numbers, which are an input of the program."""
+        self._generators.setdefault(rng, draws.state_of(rng))
+        self._drawing = True
+        try:
+            tensor = make()
+        finally:
+            self._drawing = False
+        self.draws[len(self.inputs)] = make
+        self.number(tensor)
+        return tensor
 
     def operation(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if self._drawing:
+            return operator(*args, **kwargs)
         if torch.Tag.nondeterministic_seeded in operator.tags:
             raise ProgramError(tr("the step draws random numbers ({operation})", operation=operator))
         if torch.Tag.dynamic_output_shape in operator.tags and not _by_places(operator, args):
@@ -153,7 +174,9 @@ class _Recorder(_Seen, TorchDispatchMode):
                 raise ProgramError(tr("the step changes a tensor that shares memory with another one"))
 
     def restore(self) -> None:
-        """Gives inputs the values that they had before the call."""
+        """Gives inputs the values that they had before the call, and generators their states."""
+        for rng, state in self._generators.items():
+            draws.set_state(rng, state)
         with torch.no_grad():
             for tensor, before in self._before:
                 tensor.copy_(before)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.fast.draws import drawn, of_torch
 from algos.common.fast.layers import Network, accelerate, linear
 from algos.common.fast.tensors import on_device
 from algos.common.nets.custom import Custom, CustomCell, learns
@@ -28,7 +29,11 @@ class RandomZeros(nn.Module):
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.rate, learns(self))
+        if not (self.rate and learns(self)):
+            return x
+        size, kind, device, kept = x.shape, x.dtype, x.device, 1 - self.rate
+        make = lambda: torch.empty(size, dtype=kind, device=device).bernoulli_(kept).div_(kept)  # noqa: E731
+        return x * drawn(of_torch(device), make)
 
 
 def draws(network: nn.Module) -> bool:
@@ -184,17 +189,17 @@ class ImplicitQuantiles(nn.Module):
         self.rng = rng
 
     def forward(self, x: Tensor) -> Tensor:
-        fractions = self._fractions(x.shape[0]).to(x.device).unsqueeze(2)
+        fractions = self._fractions(x.shape[0], x.device).unsqueeze(2)
         angles = math.pi * torch.arange(self.COSINES, device=x.device)
         embedded = F.relu(self.embed(torch.cos(fractions * angles)))
         quantiles = self.output(x.unsqueeze(1) * embedded)
         return torch.cat([quantiles, fractions], 2).transpose(1, 2)
 
-    def _fractions(self, batch: int) -> Tensor:
+    def _fractions(self, batch: int, device: torch.device) -> Tensor:
         """Returns fractions [B, K]."""
-        if self.rng is None:
-            return ((torch.arange(self.quantiles) + 0.5) / self.quantiles).expand(batch, -1)
-        return torch.from_numpy(self.rng.random((batch, self.quantiles), dtype=np.float32))
+        if (rng := self.rng) is None:
+            return ((torch.arange(self.quantiles) + 0.5) / self.quantiles).expand(batch, -1).to(device)
+        return drawn(rng, lambda: on_device(rng.random((batch, self.quantiles), dtype=np.float32), device))
 
 
 class Features(NamedTuple):

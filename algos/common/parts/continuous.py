@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Explore, UnfitError
+from algos.common.fast.draws import drawn
 from algos.common.fast.tensors import on_device
 from algos.common.maths.gaussian import SquashedStateGaussian, StateNoise, features_of, head_of
 from algos.common.parts.passes import Carried
@@ -150,4 +151,4 @@ def repeated(state: Array, most: int, rng: np.random.Generator) -> Array:
 
 def standard_normal(rows: int, size: int, rng: np.random.Generator, device: torch.device) -> Tensor:
     """Returns standard normal noise [B, A] on the device, from the agent's stream."""
-    return on_device(rng.standard_normal((rows, size), np.float32), device)
+    return drawn(rng, lambda: on_device(rng.standard_normal((rows, size), np.float32), device))

@@ -152,8 +152,8 @@ class Outcome(NamedTuple):
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
-NOT_COMPILED = frozenset({"lstm", "gru", "attention", "custom", "dropout"})
-"""Layers that draw random numbers, loop over steps, or are the user's own."""
+NOT_COMPILED = frozenset({"lstm", "gru", "attention", "custom"})
+"""Layers that loop over steps, or are the user's own."""
 
 
 def uncompiled(cfg: NetworkConfig) -> str | None:
