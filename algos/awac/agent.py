@@ -35,6 +35,7 @@ class Agent(ActingAgent):
 
     METRICS: ClassVar = ("critic_loss", "actor_loss", "q_mean", "advantage_mean", "weight_mean")
     KEPT: ClassVar = ("networks", "target", "optimizer", "actor_optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -53,6 +54,8 @@ class Agent(ActingAgent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
         self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
+        self.step = self.minimize(self._critic_loss, self.optimizer)
+        self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -71,18 +74,21 @@ class Agent(ActingAgent):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        cfg = self.cfg
         self.updates += 1
-        unit = self.bounds.to_unit(batch["action"])
+        metrics = self.step(batch, reduce=self.reduce)
+        targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
+        metrics |= self.actor_step(batch, reduce=self.reduce)
+        keep_spread(self.log_stds, self.cfg.log_std_min)
+        return Result(metrics)
+
+    def _critic_loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        cfg, unit = self.cfg, self.bounds.to_unit(batch["action"])
         with torch.no_grad():
             next_value = self._of_policy(self.target, batch["next_obs"], 1)[0]
             target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
         q = self.critic(batch["obs"], unit).squeeze(-1)
         loss = targets.td_loss(q, target, None, cfg.loss == "huber")
-        self.descend(loss, batch, self.optimizer)
-        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
-        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
-        return Result({**metrics, **self._improve(batch["obs"], unit)})
+        return loss, {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
 
     @torch.no_grad()
     def _of_policy(self, critic: critics.Critic, obs: Tensor, count: int) -> Tensor:
@@ -93,14 +99,13 @@ class Agent(ActingAgent):
         values = critic(critics.repeated(obs, count), action).squeeze(-1).amin(0)
         return values.unflatten(0, (count, len(obs)))
 
-    def _improve(self, obs: Tensor, unit: Tensor) -> dict[str, Tensor]:
-        """Makes one step of the policy towards actions [B, A] with a high advantage. Returns its metrics."""
-        cfg = self.cfg
+    def _actor_loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Returns the loss of the policy, which imitates the actions with a high advantage."""
+        cfg, obs, unit = self.cfg, batch["obs"], self.bounds.to_unit(batch["action"])
         with torch.no_grad():
             q = self.critic(obs, unit).squeeze(-1).amin(0)
         advantage = advantages(q, self._of_policy(self.critic, obs, cfg.advantage_actions), cfg.advantage_baseline)
         weight = weights(advantage, cfg.weights, cfg.temperature, cfg.most_weight)
         loss = policy_loss(self.distribution.log_prob(self.actor(obs), unit), weight)
-        self.descend(loss, obs, self.actor_optimizer)
-        keep_spread(self.log_stds, cfg.log_std_min)
-        return {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}
+        metrics = {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}
+        return loss, metrics

@@ -33,6 +33,7 @@ class Agent(PolicyAgent[ActorCritic]):
 
     METRICS: ClassVar = ("loss", "entropy")
     KEPT: ClassVar = ("networks", "optimizer")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -44,6 +45,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.networks = self.policy.networks
         self.optimizer = optim.make(self.networks.parameters(), cfg, cfg.lr)
         self.log_stds = log_stds(self.networks)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.squared = isinstance(self.policy.distribution, DiagGaussian) and cfg.head == "deterministic"
 
     # acting -----------------------------------------------------------------------------------------------
@@ -70,6 +72,11 @@ class Agent(PolicyAgent[ActorCritic]):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
+        metrics = self.step(batch, reduce=self.reduce)
+        keep_spread(self.log_stds, self.cfg.log_std_min)
+        return Result(metrics)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         distribution = self.policy.distribution
         label = batch.get("expert_action", batch["action"])
         outputs, action = self.policy.outputs(batch), distribution.from_env(label)
@@ -78,6 +85,4 @@ class Agent(PolicyAgent[ActorCritic]):
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
         else:
             loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.now.entropy_coef)
-        self.descend(loss, batch, self.optimizer)
-        keep_spread(self.log_stds, self.cfg.log_std_min)
-        return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})
+        return loss, {"loss": loss.detach(), "entropy": entropy.detach().mean()}

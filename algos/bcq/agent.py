@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.bcq.config import Config
 from algos.common.maths import targets
-from algos.common.nets import critics, custom
+from algos.common.nets import critics
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
 from algos.common.parts.continuous import Bounds, standard_normal
@@ -48,6 +48,7 @@ class Agent(ActingAgent):
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "vae_loss")
     KEPT: ClassVar = ("networks", "targets", "optimizer", "actor_optimizer", "vae_optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -67,10 +68,12 @@ class Agent(ActingAgent):
         self.fixed = self._noise(cfg.acting_actions, np.random.default_rng(streams.init))
         """Latents [K, L] of the best known action, which must not be random."""
         self.networks.register_buffer("latents", self.fixed)
-        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
         self.optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.vae_optimizer = optim.make([*self.encoder.parameters(), *self.decoder.parameters()], cfg, cfg.vae_lr)
+        self.vae_step = self.minimize(self._vae_loss, self.vae_optimizer)
+        self.step = self.minimize(self._critic_loss, self.optimizer)
+        self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.updates = 0
 
     def _built(self, at: int, inputs: int, out: int, layers: str, members: int = 1) -> critics.Critic:
@@ -115,27 +118,28 @@ class Agent(ActingAgent):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        cfg, obs, unit = self.cfg, batch["obs"], self.bounds.to_unit(batch["action"])
+        obs = batch["obs"]
         self.updates += 1
-        vae_loss = self._imitate(obs, unit)
-        target = self._target(batch)
-        q = self.critic(obs, unit).squeeze(-1)
-        loss = targets.td_loss(q, target, None, cfg.loss == "huber")
-        self.descend(loss, batch, self.optimizer)
-        actor_loss = self._improve(obs)
-        targets.follow(self.slow, self.online, cfg, self.updates)
-        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
+        vae_loss = self.vae_step(obs, self.bounds.to_unit(batch["action"]), reduce=self.reduce)
+        metrics = self.step(batch, reduce=self.reduce)
+        actor_loss = self.actor_step(obs, reduce=self.reduce)
+        targets.follow(self.slow, self.online, self.cfg, self.updates)
         return Result({**metrics, "actor_loss": actor_loss, "vae_loss": vae_loss})
 
-    def _imitate(self, obs: Tensor, unit: Tensor) -> Tensor:
-        """Makes one step of the autoencoder. Returns its loss."""
+    def _vae_loss(self, obs: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the loss of the autoencoder, which imitates actions [B, A]."""
         mean, log_std = self.encoder(obs, unit)[0].chunk(2, -1)
         log_std = log_std.clamp(*LOG_STD_RANGE)
         noise = standard_normal(len(unit), self.latents, self.streams.learn, self.device)
         decoded = self.decoder(obs, torch.addcmul(mean, log_std.exp(), noise))[0].tanh()
         loss = autoencoder_loss(decoded, unit, mean, log_std, self.cfg.kl_weight)
-        self.descend(loss, obs, self.vae_optimizer)
-        return loss.detach()
+        return loss, loss.detach()
+
+    def _critic_loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        target = self._target(batch)
+        q = self.critic(batch["obs"], self.bounds.to_unit(batch["action"])).squeeze(-1)
+        loss = targets.td_loss(q, target, None, self.cfg.loss == "huber")
+        return loss, {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
 
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
@@ -145,13 +149,11 @@ class Agent(ActingAgent):
         next_q = soft_clipped(self.targets["critic"](seen, action).squeeze(-1), cfg.min_weight)
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q.view(-1, rows))
 
-    def _improve(self, obs: Tensor) -> Tensor:
-        """Makes one step of the perturbation towards a higher Q_1. Returns its loss."""
+    def _actor_loss(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the loss of the perturbation, which maximizes Q_1."""
         action = self._propose(obs, self._noise(len(obs), self.streams.learn), self.actor)
         loss = -self.critic(obs, action)[0].mean()
-        custom.completed(loss, self.actor_parameters, obs).backward(inputs=self.actor_parameters)
-        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
-        return loss.detach()
+        return loss, loss.detach()
 
 
 class _Best(PolicyModule):

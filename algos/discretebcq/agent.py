@@ -37,6 +37,7 @@ class Agent(ActingAgent):
 
     METRICS: ClassVar = ("loss", "q_mean", "imitation_loss", "allowed")
     KEPT: ClassVar = ("networks", "target", "optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -48,6 +49,7 @@ class Agent(ActingAgent):
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.networks.parameters(), cfg, cfg.lr)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -71,8 +73,13 @@ class Agent(ActingAgent):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        cfg, action = self.cfg, batch["action"]
         self.updates += 1
+        metrics = self.step(batch, reduce=self.reduce)
+        targets.follow(self.target_parameters, self.critic_parameters, self.cfg, self.updates)
+        return Result(metrics)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        cfg, action = self.cfg, batch["action"]
         with torch.no_grad():
             chooser, may = self._constrained(batch["next_obs"], batch.get("next_action_mask"))
             reward, next_q = batch["reward"] * cfg.reward_scale, self.target(batch["next_obs"])
@@ -80,15 +87,13 @@ class Agent(ActingAgent):
         q = targets.of_action(self.critic(batch["obs"]), action)
         loss = targets.penalty(cfg)(q, target)
         imitation = imitation_loss(self.actor(batch["obs"]), action, batch.get("action_mask"), cfg.logit_penalty)
-        self.descend(loss + imitation, batch, self.optimizer)
-        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
             "loss": loss.detach(),
             "q_mean": q.detach().mean(),
             "imitation_loss": imitation.detach(),
             "allowed": may.float().mean(),
         }
-        return Result(metrics)
+        return loss + imitation, metrics
 
 
 class _Constrained(PolicyModule):

@@ -38,6 +38,7 @@ class Agent(ActingAgent):
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "flow_loss", "distill_loss")
     KEPT: ClassVar = ("networks", "target", "optimizer", "actor_optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)

@@ -14,6 +14,7 @@ from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic
 from algos.common.parts.continuous import Bounds
+from algos.common.parts.optim import Outcome
 from algos.iql.config import Config
 
 
@@ -32,6 +33,7 @@ class Agent(PolicyAgent[ActorCritic]):
 
     METRICS: ClassVar = ("critic_loss", "value_loss", "actor_loss", "q_mean", "value_mean")
     KEPT: ClassVar = ("networks", "target", "optimizer", "actor_optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -50,6 +52,8 @@ class Agent(PolicyAgent[ActorCritic]):
         values = [*self.policy.critic.parameters(), *self.critic_parameters]
         self.optimizer = optim.make(values, cfg, cfg.critic_lr)
         self.actor_optimizer = optim.make(self.policy.actor.parameters(), cfg, cfg.actor_lr)
+        self.step = self.minimize(self._values_loss, self.optimizer)
+        self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -60,8 +64,17 @@ class Agent(PolicyAgent[ActorCritic]):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        cfg, policy = self.cfg, self.policy
+        cfg = self.cfg
         self.updates += 1
+        metrics, advantage = self.step(batch, reduce=self.reduce)
+        actor_loss = self.actor_step(batch, advantage, reduce=self.reduce)
+        keep_spread(self.log_stds, cfg.log_std_min)
+        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
+        return Result({**metrics, "actor_loss": actor_loss})
+
+    def _values_loss(self, batch: Batch) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the value network and the critics, and the advantages Q(s, a) - V(s) [B]."""
+        cfg, policy = self.cfg, self.policy
         unit = self.bounds.to_unit(batch["action"])
         with torch.no_grad():
             q = self.target(batch["obs"], unit).squeeze(-1).amin(0)
@@ -71,23 +84,16 @@ class Agent(PolicyAgent[ActorCritic]):
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
         critic_loss = targets.td_loss(values, target, None, cfg.loss == "huber")
-        self.descend(value_loss + critic_loss, batch, self.optimizer)
-        actor_loss = self._improve(batch, q - value.detach())
-        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
             "critic_loss": critic_loss.detach(),
             "value_loss": value_loss.detach(),
-            "actor_loss": actor_loss,
             "q_mean": values.detach().mean(),
             "value_mean": value.detach().mean(),
         }
-        return Result(metrics)
+        return value_loss + critic_loss, Outcome(metrics, q - value.detach())
 
-    def _improve(self, batch: Batch, advantage: Tensor) -> Tensor:
-        """Makes one step of the policy. Returns its loss."""
+    def _actor_loss(self, batch: Batch, advantage: Tensor) -> tuple[Tensor, Tensor]:
         distribution = self.policy.distribution
         log_prob = distribution.log_prob(self.policy.outputs(batch), distribution.from_env(batch["action"]))
         loss = weighted_cloning_loss(log_prob, advantage, self.cfg.beta, self.cfg.most_weight)
-        self.descend(loss, batch, self.actor_optimizer)
-        keep_spread(self.log_stds, self.cfg.log_std_min)
-        return loss.detach()
+        return loss, loss.detach()

@@ -16,11 +16,10 @@ from algos.common.parts.actor_critic import (
     standardized,
 )
 from algos.ppo.config import Config
-from config.tell.language import tr
 
 
 def penalized_surrogate(
-    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, kl: Tensor, penalty: float
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, kl: Tensor, penalty: float | Tensor
 ) -> PolicyLoss:
     """Returns -mean r A + penalty * mean KL(pi_old, pi) (equation 8); all tensors [B]. No ratio is clipped."""
     mean_kl = kl.mean()
@@ -55,13 +54,15 @@ class Agent(OnPolicyAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.penalty = cfg.kl_lambda
+        self._penalty = torch.full((), cfg.kl_lambda, device=device)
+        """The same, for the loss."""
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        self.penalty, self.moved = self._next_penalty(), []
+        self._set_penalty(self._next_penalty())
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
@@ -85,6 +86,10 @@ class Agent(OnPolicyAgent):
             return self.penalty
         kl = torch.stack(self.moved[-(len(self.moved) // cfg.k_epochs) :]).mean().item()
         return adapted(self.penalty, kl, cfg.kl_target, cfg.kl_beta, cfg.kl_alpha)
+
+    def _set_penalty(self, penalty: float) -> None:
+        self.penalty, self.moved = penalty, []
+        self._penalty.fill_(penalty)
 
     def standardize(self, batch: Batch) -> Batch:
         return standardized(batch) if self.cfg.normalize_advantage else batch
@@ -119,11 +124,7 @@ class Agent(OnPolicyAgent):
         if cfg.ppo_type == "clip":
             return clipped_surrogate(log_prob, batch["log_prob"], advantage, self.now.eps_clip)
         kl = distribution.kl(batch["old"], outputs)
-        return penalized_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
-
-    @classmethod
-    def uncompiled(cls, cfg: Config) -> str | None:
-        return tr("the penalty of ppo_type kl changes") if cfg.ppo_type == "kl" else super().uncompiled(cfg)
+        return penalized_surrogate(log_prob, batch["log_prob"], advantage, kl, self._penalty)
 
     # checkpoints ------------------------------------------------------------------------------------------
 
@@ -132,4 +133,4 @@ class Agent(OnPolicyAgent):
 
     def load_state(self, state: Tree) -> None:
         super().load_state(state)
-        self.moved = []
+        self._set_penalty(self.penalty)

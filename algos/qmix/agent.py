@@ -12,6 +12,7 @@ from algos.common.nets import networks
 from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import ActingAgent, Greedy, highest
+from algos.common.parts.optim import Outcome
 from algos.qmix import mixer
 from algos.qmix.config import Config
 
@@ -26,6 +27,7 @@ class Agent(ActingAgent):
 
     METRICS: ClassVar = ("loss", "q_mean")
     KEPT: ClassVar = ("networks", "targets", "optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -43,6 +45,7 @@ class Agent(ActingAgent):
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
         self.reward_scale = cfg.reward_scale / (spec.agents if cfg.joint_reward == "mean" else 1)
         """Factor on the sum of the agents' rewards."""
@@ -74,6 +77,13 @@ class Agent(ActingAgent):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
+        metrics, priorities = self.step(batch, reduce=self.reduce)
+        self.updates += 1
+        targets.follow(self.slow, self.parameters, self.cfg, self.updates)
+        return Result(metrics, priorities)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, Outcome]:
+        """Returns the loss, and with prioritized replay the TD errors [M]."""
         cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
         values = passes.outputs_of(self.networks["agent"], batch["obs"])
@@ -81,12 +91,9 @@ class Agent(ActingAgent):
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
         losses = targets.penalty(cfg)(total, target, reduction="none")
         loss = losses.mean() if weight is None else (weight * losses).mean()
-        self.descend(loss, batch, self.optimizer)
-        self.updates += 1
-        targets.follow(self.slow, self.parameters, cfg, self.updates)
         error = (target - total.detach()).abs()
         metrics = {"loss": loss.detach(), "q_mean": total.detach().mean()}
-        return Result(metrics, priorities=None if weight is None else error)
+        return loss, Outcome(metrics, None if weight is None else error)
 
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:

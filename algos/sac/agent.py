@@ -19,7 +19,6 @@ from algos.common.parts.optim import Outcome
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.config import Config
 from algos.sac.losses import conservatism, similarity, soft_target
-from config.tell.language import tr
 
 
 class Agent(SoftActorCritic):
@@ -113,10 +112,6 @@ class Agent(SoftActorCritic):
         if self.bins is None:
             return soft_target(reward, batch["discount"], next_out.squeeze(-1), next_log_prob, alpha)
         return self.bins.target(next_out, reward, batch["discount"], -alpha * next_log_prob)
-
-    @classmethod
-    def uncompiled(cls, cfg: Config) -> str | None:
-        return tr("the loss of diversity is differentiated twice") if cfg.diversity else super().uncompiled(cfg)
 
     def _slopes(self, batch: Batch) -> Tensor:
         """Returns the gradients [n, B, A] of the critics with respect to the action, with a graph."""

@@ -16,6 +16,7 @@ from algos.common.nets import critics, networks
 from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
+from algos.common.parts.optim import Outcome
 from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.tables import actions_of
 from algos.sac.temperature import Temperature
@@ -32,6 +33,7 @@ class Agent(ActingAgent):
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "entropy", "alpha")
     KEPT: ClassVar = ("networks", "target", "actor_optimizer", "critic_optimizer", "temperature", "metrics", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -52,6 +54,8 @@ class Agent(ActingAgent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.step = self.minimize(self._critic_loss, self.critic_optimizer)
+        self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         self.updates = 0
@@ -73,18 +77,23 @@ class Agent(ActingAgent):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        cfg, weight = self.cfg, batch.get("weight")
+        cfg = self.cfg
         self.updates += 1
+        metrics, priorities = self.step(batch, reduce=self.reduce)
+        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
+        if self.updates % cfg.policy_freq == 0:
+            self._improve(batch["obs"], batch.get("action_mask"))
+        return Result({**metrics, **self.metrics}, priorities)
+
+    def _critic_loss(self, batch: Batch) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the critics, and with prioritized replay the priorities [B]."""
+        cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
         q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)
         loss = targets.td_loss(q, target, weight, cfg.loss == "huber")
-        self.descend(loss, batch, self.critic_optimizer)
-        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
-        if self.updates % cfg.policy_freq == 0:
-            self._improve(batch["obs"], batch.get("action_mask"))
         priorities = None if weight is None else targets.priorities(q, target)
-        return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.metrics}, priorities)
+        return loss, Outcome({"critic_loss": loss.detach(), "q_mean": q.detach().mean()}, priorities)
 
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
@@ -95,15 +104,19 @@ class Agent(ActingAgent):
 
     def _improve(self, obs: Observed, mask: Tensor | None) -> None:
         """Makes one actor step towards a larger soft value (equation 12), and one of the temperature."""
+        masks = () if mask is None else (mask,)
+        self.metrics, entropy = self.actor_step(obs, *masks, reduce=self.reduce)
+        self.temperature.step(entropy, self._target_entropy(mask), self.reduce)
+
+    def _actor_loss(self, obs: Observed, mask: Tensor | None = None) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the policy, and the entropy in each state [B]."""
         alpha = self.temperature.alpha()
         with torch.no_grad():
             q = self.critic(obs).amin(0)
         log_pi = log_policy(outputs_of(self.actor, obs), mask)
         loss = -soft_value(log_pi, q, alpha).mean()
-        self.descend(loss, obs, self.actor_optimizer)
         entropy = entropy_of(log_pi.detach())
-        self.temperature.step(entropy, self._target_entropy(mask), self.reduce)
-        self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}
+        return loss, Outcome({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
 
     def _target_entropy(self, mask: Tensor | None) -> Tensor | float:
         """Returns the target entropy; with a mask, [B] by the number of legal actions of each state."""

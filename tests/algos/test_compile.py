@@ -71,20 +71,30 @@ def toy_for(algo: str) -> str:
     return "match" if "Discrete" in package.Config.ACTION_SPACES else "target"
 
 
-STEPS = [*((algo, toy_for(algo)) for algo in COMPILED), ("PPO", "digits"), ("PPO", "bits")]
-HEADS = ("DQN", "QRDQN", "RainbowDQN", "MunchausenDQN")
-"""One for each loss of DQN's family, and one by priority: a graph has the lines of the loss in it."""
+DROPOUT = [{"layer_type": "linear", "layer_size": [8]}, {"layer_type": "dropout", "rate": 0.2}]
+VARIANTS = [
+    ("PPO", "digits", {}), ("PPO", "bits", {}), ("PPO", "target", {"ppo_type": "kl"}),
+    ("DroQ", "target", {"critic_layers": DROPOUT}),
+]  # fmt: skip
+STEPS = [*((algo, toy_for(algo), {}) for algo in COMPILED if algo != "BC"), *VARIANTS]
+LOSSES = ("DQN", "QRDQN", "RainbowDQN", "MunchausenDQN", "IQN", "CalQL", "EDAC", "VDN")
+"""One for each further loss of a class of agents, by priority, with random numbers in it, and differentiated twice: a
+graph has the lines of the loss in it."""
 
 
 @pytest.mark.parametrize(
-    ("algo", "toy"),
-    in_the_suite(STEPS, *((algo, toy_for(algo)) for algo in {*one_of_each(COMPILED), *HEADS} - {"C51"}), *STEPS[-2:]),
+    ("algo", "toy", "more"),
+    in_the_suite(
+        STEPS,
+        *((algo, toy_for(algo), {}) for algo in sorted({*one_of_each(COMPILED), *LOSSES} - {"BC", "C51", "QMIX"})),
+        *VARIANTS,
+    ),
 )
-def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, programs: list[str]) -> None:
+def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, more: dict[str, Any], programs: list[str]) -> None:
     """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""
     package, fields = algos.get(algo), algos.get(algo).Config.model_fields
     layers = {key: [{"layer_type": "linear", "layer_size": [8]}] for key in fields if key.endswith("_layers")}
-    settings = {**{key: value for key, value in QUICK.items() if key in fields}, **layers}
+    settings = {**{key: value for key, value in QUICK.items() if key in fields}, **layers, **more}
     if "max_grad_norm" in fields:
         settings["max_grad_norm"] = 0.01
     weights, norms = [], []
@@ -97,10 +107,26 @@ def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, programs: lis
         weights.append(trained(agent, env, 20).weights())
         parts = [*vars(agent).items(), *getattr(getattr(agent, "policy", None), "__dict__", {}).items()]
         norms.append({name: float(part.grad_norm) for name, part in parts if hasattr(part, "grad_norm")})
-    actor_and_critics = {"critic_lr", "policy_freq"} <= fields.keys()
-    assert len(set(programs)) == (2 if actor_and_critics else 1), "each of them was used"
+    assert len(set(programs)) == len(agent.gradient_steps()), "each of them was used"
     assert norms[0]
     assert norms[1] == pytest.approx(norms[0], rel=1e-4)
+    for name, expected in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_a_compiled_step_of_imitation_is_that_of_autograd(programs: list[str]) -> None:
+    """BC collects nothing, so that its minibatches are made here."""
+    package, rng = algos.get("BC"), np.random.default_rng(1)
+    weights = []
+    obs, actions = rng.standard_normal((5, 16, 1), np.float32), rng.integers(0, 2, (5, 16))
+    for compiled in (False, True):
+        agent = agent_of("BC", spec_of(toy_of("match", 2)), batch_size=16)
+        if compiled:
+            agent.step.compile(PolicyPlan("", agent.cfg, package, agent.spec).minibatch)
+        for seen, action in zip(obs, actions, strict=True):
+            agent.update({"obs": torch.from_numpy(seen), "action": torch.from_numpy(action)})
+        weights.append(agent.weights())
+    assert len(programs) == 5
     for name, expected in weights[0].items():
         np.testing.assert_allclose(weights[1][name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
 
@@ -180,7 +206,6 @@ def test_several_policies_are_not_compiled(
         (["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles"], "updates of several policies cannot be"),
         (["--algo=QLearning", "--env=FrozenLake-v1"], "this algorithm has no compiled updates"),
         (["--algo=DQN", "algo_cfg.value_layers=[{layer_type: lstm, layer_size: 8}]"], "lstm layers cannot be"),
-        (["--algo=PPO", "algo_cfg.ppo_type=kl"], "the penalty of ppo_type kl changes"),
     ],
 )
 def test_on_is_refused_with_the_reason(

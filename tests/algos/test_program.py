@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import kernels, program
+from algos.common.fast import draws, kernels, program
 from algos.common.fast.program import ProgramError, record
 
 
@@ -75,6 +75,31 @@ def test_arguments_of_all_types_are_written_and_read(function: Any) -> None:
     step, _ = program.module(recording.text)
     x = torch.tensor([-1.0, 3.0])
     assert torch.equal(step(x)[0], function(x))
+
+
+def test_drawn_numbers_are_inputs_that_are_drawn_for_each_call() -> None:
+    """From the same generators in the same order as by autograd, and recording draws none of them."""
+    of_numpy, of_torch = np.random.default_rng(1), torch.Generator()
+
+    def step(x: Tensor) -> Tensor:
+        shift = draws.drawn(of_numpy, lambda: torch.from_numpy(of_numpy.random(2)))
+        kept = draws.drawn(of_torch, lambda: torch.empty(2).bernoulli_(0.5, generator=of_torch))
+        return x * kept + shift - draws.drawn(of_numpy, lambda: torch.from_numpy(of_numpy.standard_normal(2)))
+
+    def seed() -> None:
+        of_numpy.bit_generator.state = np.random.default_rng(7).bit_generator.state
+        of_torch.manual_seed(7)
+
+    seed()
+    expected = [step(torch.full((2,), 10.0)) for _ in range(3)]
+    seed()
+    recording = record(step, [torch.ones(2)])
+    assert len(recording.draws) == 3
+    module, _ = program.module(recording.text)
+    for result in expected:
+        drawn = {place: make() for place, make in recording.draws.items()}
+        read = [drawn.get(place, torch.full((2,), 10.0)) for place in range(4)]
+        assert torch.equal(module(*read)[0], result)
 
 
 CALLS, RNG = iter(range(1000)), np.random.default_rng(1)
