@@ -61,7 +61,7 @@ class Row:
     def changes(self) -> list[str]:
         """Returns the settings that differ from the preset."""
         family = self.file().parent.name.startswith("_")
-        return [*([f"env_cfg.id={self.env}"] if family else []), *self.words]
+        return [*([f"env_cfg.id={self.env.split()[0]}"] if family else []), *self.words]
 
     def command(self) -> list[str]:
         """Returns the arguments of main.py."""
