@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +32,12 @@ class RandomZeros(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not (self.rate and learns(self)):
             return x
-        size, kind, device, kept = x.shape, x.dtype, x.device, 1 - self.rate
-        make = lambda: torch.empty(size, dtype=kind, device=device).bernoulli_(kept).div_(kept)  # noqa: E731
-        return x * drawn(of_torch(device), make)
+        return x * drawn(of_torch(x.device), partial(self._factors, x.shape, x.dtype, x.device))
+
+    def _factors(self, size: torch.Size, kind: torch.dtype, device: torch.device) -> Tensor:
+        """Returns 0 or 1 / (1 - rate) for each number."""
+        kept = 1 - self.rate
+        return torch.empty(size, dtype=kind, device=device).bernoulli_(kept).div_(kept)
 
 
 def draws(network: nn.Module) -> bool:
