@@ -228,8 +228,8 @@ class TrainableActor(Actor):
             yield from agent.optimizers()
 
     def gradient_steps(self) -> list[GradientStep]:
-        """Returns the steps of its updates that can be compiled."""
-        return []
+        """Returns the steps of the updates of all agents that can be compiled."""
+        return [step for agent in self.by_policy().values() for step in agent.gradient_steps()]
 
     @abstractmethod
     def metric_names(self) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ class Agent(TrainableActor):
 
     COMPILES: ClassVar[bool] = False
     """True if every network update is a step of `minimize` with a pure loss: no side effects, no random numbers but
-    those of algos.common.fast.draws, no mutable state but tensors."""
+    those of algos.common.fast.program.drawn, no mutable state but tensors."""
 
     optimizer: Any = None
     """Main optimizer, if any; its learning rate and gradient norm are logged."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Streams, UnfitError
-from algos.common.fast.draws import drawn
+from algos.common.fast.program import drawn
 from algos.common.fast.tensors import on_device
 from algos.common.maths import targets
 from algos.common.maths.distributions import Bins

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import algos
 from config.model.memory_spec import ReplaySpec
+from config.model.schema import AlgoConfig
 from config.read.loader import RunConfig
 from config.read.task_config import load_task_config
 from config.tell.language import reworded, tr
@@ -15,9 +16,9 @@ FROM_UPDATES = 10_000
 first run of these sizes (docs/speed.md). For a GPU a step is captured in a few hundredths of a second."""
 
 
-def with_compile(config: RunConfig, several: bool) -> RunConfig:
+def with_compile(config: RunConfig) -> RunConfig:
     """Replaces auto by on or off: what a resumed run had, or what the plan of a new one says; and on by off where it
-    cannot be kept, which makes the resume inexact. several: True if agents have policies of their own."""
+    cannot be kept, which makes the resume inexact."""
     chosen = config.general.compile
     if chosen == "auto" and config.task is not None:  # runs without a record are older than the setting
         chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
@@ -26,7 +27,7 @@ def with_compile(config: RunConfig, several: bool) -> RunConfig:
 
         pays = device_of(config).type == "cuda" or planned_updates(config) >= FROM_UPDATES
         chosen = "on" if pays and config.general.mp_backend == "single" else "off"
-    if chosen == "on" and not is_asked_for(config) and reason_not(config, several) is not None:
+    if chosen == "on" and not is_asked_for(config) and reason_not(config) is not None:
         chosen = "off"
     return replace(config, general=config.general.model_copy(update={"compile": chosen}))
 
@@ -37,30 +38,31 @@ def is_asked_for(config: RunConfig) -> bool:
 
 
 def planned_updates(config: RunConfig) -> float:
-    """Returns the updates that the limits of the run allow at most; 0 without a limit that tells."""
+    """Returns the updates that the limits of the run allow at most; 0 without a limit that tells. Of several policies,
+    those of the one that makes most, if it has one agent: how many it has is known later."""
     cfg = config.general
     limits = [float(cfg.max_update)] if cfg.max_update > 0 else []
-    if not config.policies and (most := most_steps(config)):
-        limits.append(most * _updates_per_step(config))
+    if most := most_steps(config):
+        limits.append(most * max(_updates_per_step(algo, config.env.n_envs) for algo in config.learning))
     return min(limits, default=0)
 
 
-def _updates_per_step(config: RunConfig) -> float:
-    spec = config.algo.memory(config.env.n_envs)
+def _updates_per_step(algo: AlgoConfig, rows: int) -> float:
+    spec = algo.memory(rows)
     if isinstance(spec, ReplaySpec):
         return spec.updates_per_step
-    samples = config.env.n_envs * spec.length
+    samples = rows * spec.length
     return spec.epochs * math.ceil(samples / (spec.minibatch or samples)) / samples
 
 
-def reason_not(config: RunConfig, several: bool) -> str | None:
-    """Returns why the updates of a run cannot be compiled; None if they can."""
-    if several:
-        return tr("updates of several policies cannot be compiled")
+def reason_not(config: RunConfig) -> str | None:
+    """Returns why no updates of a run can be compiled; None if those of a policy can."""
     if config.general.mp_backend == "ray" and config.general.n_learners > 1:
         return tr("minibatches that several learners share cannot be compiled")
-    agent = algos.agent_class(config.algo_package)
-    return agent.uncompiled(config.algo) or _without_compiler(config.general.device != "cpu")
+    packages = {name: config.policy_packages[name] for name, policy in config.policies.items() if policy.train}
+    agents = map(algos.agent_class, packages.values() or [config.algo_package])
+    reasons = [agent.uncompiled(algo) for agent, algo in zip(agents, config.learning, strict=True)]
+    return _without_compiler(config.general.device != "cpu") if None in reasons else reasons[0]
 
 
 def _without_compiler(gpu: bool = False) -> str | None:

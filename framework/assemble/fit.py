@@ -41,7 +41,7 @@ def check(config: RunConfig) -> None:
         raise ConfigError(*[f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
         raise ConfigError(*[f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
-    _check_compile(config, env.joint is not None)  # last: it may take seconds
+    _check_compile(config)  # last: it may take seconds
 
 
 def _check_format(config: RunConfig) -> None:
@@ -61,10 +61,10 @@ def _check_format(config: RunConfig) -> None:
             raise ConfigError(f"{place}: general_cfg.collect_format: {error}") from None
 
 
-def _check_compile(config: RunConfig, several: bool) -> None:
+def _check_compile(config: RunConfig) -> None:
     """Raises ConfigError if updates that cannot be compiled should be."""
     compiled = config.general.mode == "train" and compiling.is_asked_for(config)
-    if compiled and (why := compiling.reason_not(config, several)):
+    if compiled and (why := compiling.reason_not(config)):
         place = config.where.get("general_cfg.compile", tr("default"))
         raise ConfigError("{place}: general_cfg.compile: {why}; auto and off do without", place=place, why=why)
 

@@ -1,7 +1,7 @@
 """The parts of a run that are of one kind for a single agent, and of another one for several policies."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,15 @@ class Parts(ABC):
         """Returns what makes the columns of a trace for each policy; None for the columns of the fragment itself."""
 
 
+def _compile(config: RunConfig, agent: TrainableActor, policies: Iterable[PolicyPlan]) -> None:
+    """Lets the updates of these policies be compiled, if the run says so and they can be."""
+    agents = agent.by_policy()
+    for policy in policies if config.general.compile == "on" else ():
+        its = agents[policy.name]
+        for step in its.gradient_steps() if its.uncompiled(policy.algo) is None else ():
+            step.compile(policy.minibatch)
+
+
 class SingleParts(Parts):
     """Parts of a run with a single agent."""
 
@@ -75,9 +84,7 @@ class SingleParts(Parts):
         return agent
 
     def learner(self, agent: TrainableActor) -> Learner:
-        if self.config.general.compile == "on":
-            for step in agent.gradient_steps():
-                step.compile(self.policy.minibatch)
+        _compile(self.config, agent, [self.policy])
         return AgentLearner(agent.by_policy()[""], self.policy.memory)
 
     def memory(self, seed: int, goal: Goal | None, collectors: int, apart: bool, most: int) -> memory.Memory:
@@ -117,8 +124,8 @@ class SingleParts(Parts):
 class JointParts(Parts):
     """Parts of a run with policies in a multi-agent environment."""
 
-    def __init__(self, plan: JointPlan) -> None:
-        self.plan = plan
+    def __init__(self, config: RunConfig, plan: JointPlan) -> None:
+        self.config, self.plan = config, plan
 
     def agent(
         self, agents: Mapping[str, Agent], spec: EnvSpec, device: torch.device, expert: Callable[[], Any]
@@ -127,6 +134,7 @@ class JointParts(Parts):
 
     def learner(self, agent: TrainableActor) -> Learner:
         assert isinstance(agent, MultiPolicyAgent)
+        _compile(self.config, agent, self.plan.learning)
         return JointLearner(agent, self.plan)
 
     def memory(self, seed: int, goal: Goal | None, collectors: int, apart: bool, most: int) -> memory.Memory:
@@ -144,7 +152,7 @@ class JointParts(Parts):
 
 def parts_of(config: RunConfig, plan: SinglePlan | JointPlan) -> Parts:
     """Returns what makes the parts of a run with this plan."""
-    return JointParts(plan) if isinstance(plan, JointPlan) else SingleParts(config, plan.policy)
+    return JointParts(config, plan) if isinstance(plan, JointPlan) else SingleParts(config, plan.policy)
 
 
 def device_of(config: RunConfig) -> torch.device:

@@ -174,7 +174,7 @@ class Experiment:
         self.callbacks = build.make_callbacks(config)
         loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
-        self.config = config = with_kernels(with_compile(config, self.env.joint is not None))
+        self.config = config = with_kernels(with_compile(config))
         use_kernels(config)
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec

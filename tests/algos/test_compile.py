@@ -172,7 +172,7 @@ def test_the_planned_updates_follow_from_the_limits(algo: str, words: list[str],
 )
 def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, programs: list[str]) -> None:
     config = config_of("general_cfg.max_episode=-1", *words)
-    assert compiling.with_compile(config, several=False).general.compile == chosen
+    assert compiling.with_compile(config).general.compile == chosen
 
 
 @pytest.mark.usefixtures("can_compile")
@@ -182,28 +182,45 @@ def test_auto_stays_off_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(compiled_steps, "compiler", fails)
     config = config_of(LONG, "general_cfg.max_episode=-1")
-    assert compiling.with_compile(config, several=False).general.compile == "off"
+    assert compiling.with_compile(config).general.compile == "off"
     expected = "steps are not compiled here: there is no C++ compiler (g++)"
-    assert compiling.reason_not(config, several=False) == expected
+    assert compiling.reason_not(config) == expected
 
 
-def test_several_policies_are_not_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str]
+POLES = ["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles", "general_cfg.max_total_step=600",
+         "general_cfg.max_episode=-1", "general_cfg.save_fig=false", "general_cfg.online_eval=false",
+         "general_cfg.seed=3", "general_cfg.preset=none", "algo_cfg.batch_size=128",
+         "algo_cfg.sgd_batch_size=64"]  # fmt: skip
+TWO = "policies_cfg.a.agents=[pole_0]", "policies_cfg.b.agents=[pole_1]"
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ([], 1),
+        ([*TWO, "policies_cfg.b.algo_name=DQN", "policies_cfg.b.learning_starts=100"], 2),
+        ([*TWO, "policies_cfg.b.algo_name=TRPO"], 1),
+    ],
+)
+def test_each_policy_that_can_be_is_compiled(
+    words: list[str], count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str]
 ) -> None:
-    """Also where no policies_cfg names them; and nothing is said about it."""
+    """Also where no policies_cfg names them, and by auto. They learn the same as by autograd."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(compiling, "FROM_UPDATES", 1)
-    words = ["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles", "general_cfg.max_total_step=300"]
-    quiet = ["general_cfg.max_episode=-1", "general_cfg.save_fig=false", "general_cfg.online_eval=false"]
-    assert main([*words, *quiet, "--into", "tasks/run"]) == 0
-    assert settings_of(Path("tasks/run")) == "off"
-    assert "compiled" not in Path("tasks/run/logs/log.txt").read_text()
+    assert main([*POLES, *words, "--into", "tasks/on"]) == 0
+    assert settings_of(Path("tasks/on")) == "on"
+    assert len(set(programs)) == count
+    assert main([*POLES, *words, "general_cfg.compile=off", "--into", "tasks/off"]) == 0
+    on, off = ((Path("tasks", run) / "results" / "train.csv").read_text().splitlines() for run in ("on", "off"))
+    assert len(on) > 10
+    assert [line.split(",")[:4] for line in on] == [line.split(",")[:4] for line in off]
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles"], "updates of several policies cannot be"),
+        (["--algo=TRPO", "general_cfg.env_name=toy", "env_cfg.id=poles"], "this algorithm has no compiled updates"),
         (["--algo=QLearning", "--env=FrozenLake-v1"], "this algorithm has no compiled updates"),
         (["--algo=DQN", "algo_cfg.value_layers=[{layer_type: lstm, layer_size: 8}]"], "lstm layers cannot be"),
     ],

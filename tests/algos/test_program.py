@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import draws, kernels, program
+from algos.common.fast import kernels, program
 from algos.common.fast.program import ProgramError, record
 
 
@@ -82,9 +82,9 @@ def test_drawn_numbers_are_inputs_that_are_drawn_for_each_call() -> None:
     of_numpy, of_torch = np.random.default_rng(1), torch.Generator()
 
     def step(x: Tensor) -> Tensor:
-        shift = draws.drawn(of_numpy, lambda: torch.from_numpy(of_numpy.random(2)))
-        kept = draws.drawn(of_torch, lambda: torch.empty(2).bernoulli_(0.5, generator=of_torch))
-        return x * kept + shift - draws.drawn(of_numpy, lambda: torch.from_numpy(of_numpy.standard_normal(2)))
+        shift = program.drawn(of_numpy, lambda: torch.from_numpy(of_numpy.random(2)))
+        kept = program.drawn(of_torch, lambda: torch.empty(2).bernoulli_(0.5, generator=of_torch))
+        return x * kept + shift - program.drawn(of_numpy, lambda: torch.from_numpy(of_numpy.standard_normal(2)))
 
     def seed() -> None:
         of_numpy.bit_generator.state = np.random.default_rng(7).bit_generator.state

@@ -18,16 +18,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from algos.common.fast import draws, kernels
+from algos.common.fast import kernels
 from config.system.processes import end_own_group
 from config.tell.language import tr
 
 Function = Callable[..., Any]
 """Function of tensors, dicts of them and None, to tensors in tuples and dicts."""
+Generator = np.random.Generator | torch.Generator
+Make = Callable[[], Tensor]
+"""Draws a tensor, of the same sizes and type at every call."""
 MOST_NUMBERS = 1024
 """Size of a tensor made of Python's numbers within a step, such as torch.tensor([0.5]), up to which the text has it."""
 
@@ -45,7 +49,7 @@ class Recording(NamedTuple):
     """Tensors that were read and not made in the call, in the order of the program."""
     outputs: Any
     """Result of the step, with the place in the program's outputs instead of each tensor."""
-    draws: dict[int, draws.Make]
+    draws: dict[int, Make]
     """What draws the inputs in these places anew for each call, in their order."""
 
 
@@ -62,8 +66,9 @@ def record(function: Function, arguments: Sequence[Any]) -> Recording:
 
 
 def _record(function: Function, arguments: Sequence[Any]) -> Recording:
+    global _recorder
     recorder = _Recorder()
-    kernels.recording, draws.recorder = True, recorder.draw
+    kernels.recording, _recorder = True, recorder
     try:
         with recorder:
             result = function(*arguments)
@@ -72,7 +77,7 @@ def _record(function: Function, arguments: Sequence[Any]) -> Recording:
         numbers = [recorder.number(output) for output in outputs]
         recorder.check()
     finally:
-        kernels.recording, draws.recorder = False, None
+        kernels.recording, _recorder = False, None
         recorder.restore()
     described = [[list(x.shape), list(x.stride()), str(x.dtype), str(x.device)] for x in recorder.inputs]
     text = json.dumps({"inputs": described, "operations": recorder.operations, "outputs": numbers})
@@ -90,6 +95,39 @@ def _without_tensors(value: Any, tensors: list[Tensor]) -> Any:
         parts = [_without_tensors(part, tensors) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
+
+
+# random numbers ---------------------------------------------------------------------------------------------
+
+_recorder: "_Recorder | None" = None
+"""Takes the draws while a step is written down."""
+
+
+def drawn(rng: Generator, make: Make) -> Tensor:
+    """Returns what `make` draws from rng, which may depend on no tensor of the step. In a program it is an input, drawn
+    before each call."""
+    return make() if _recorder is None else _recorder.draw(rng, make)
+
+
+def generator_of(device: torch.device) -> torch.Generator:
+    """Returns the generator that torch draws from on a device."""
+    if device.type != "cuda":
+        return torch.default_generator
+    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+
+
+def _state_of(rng: Generator) -> Any:
+    return rng.get_state() if isinstance(rng, torch.Generator) else rng.bit_generator.state
+
+
+def _set_state(rng: Generator, state: Any) -> None:
+    if isinstance(rng, torch.Generator):
+        rng.set_state(state)
+    else:
+        rng.bit_generator.state = state
+
+
+# writing a step down ----------------------------------------------------------------------------------------
 
 
 class _Place(int):
@@ -135,14 +173,14 @@ class _Recorder(_Seen, TorchDispatchMode):
         """Memory that was allocated in the call."""
         self._before: list[tuple[Tensor, Tensor]] = []
         """Inputs that were changed, and their values before."""
-        self.draws: dict[int, draws.Make] = {}
-        self._generators: dict[draws.Generator, Any] = {}
+        self.draws: dict[int, Make] = {}
+        self._generators: dict[Generator, Any] = {}
         """Generators that were drawn from, and their states before."""
         self._drawing = False
 
-    def draw(self, rng: draws.Generator, make: draws.Make) -> Tensor:
+    def draw(self, rng: Generator, make: Make) -> Tensor:
         """Returns drawn numbers, which are an input of the program."""
-        self._generators.setdefault(rng, draws.state_of(rng))
+        self._generators.setdefault(rng, _state_of(rng))
         self._drawing = True
         try:
             tensor = make()
@@ -176,7 +214,7 @@ class _Recorder(_Seen, TorchDispatchMode):
     def restore(self) -> None:
         """Gives inputs the values that they had before the call, and generators their states."""
         for rng, state in self._generators.items():
-            draws.set_state(rng, state)
+            _set_state(rng, state)
         with torch.no_grad():
             for tensor, before in self._before:
                 tensor.copy_(before)

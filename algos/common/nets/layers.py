@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast.draws import drawn, of_torch
 from algos.common.fast.layers import Network, accelerate, linear
+from algos.common.fast.program import drawn, generator_of
 from algos.common.fast.tensors import on_device
 from algos.common.nets.custom import Custom, CustomCell, learns
 from config.model import layers as layer_settings
@@ -32,7 +32,7 @@ class RandomZeros(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not (self.rate and learns(self)):
             return x
-        return x * drawn(of_torch(x.device), partial(self._factors, x.shape, x.dtype, x.device))
+        return x * drawn(generator_of(x.device), partial(self._factors, x.shape, x.dtype, x.device))
 
     def _factors(self, size: torch.Size, kind: torch.dtype, device: torch.device) -> Tensor:
         """Returns 0 or 1 / (1 - rate) for each number."""

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Explore, UnfitError
-from algos.common.fast.draws import drawn
+from algos.common.fast.program import drawn
 from algos.common.fast.tensors import on_device
 from algos.common.maths.gaussian import SquashedStateGaussian, StateNoise, features_of, head_of
 from algos.common.parts.passes import Carried

@@ -56,13 +56,13 @@ def _configs(request: Namespace) -> Iterator[tuple[str, RunConfig]]:
 
 def compile_steps(config: RunConfig) -> Iterator[str]:
     """Trains until each gradient step is compiled, in a folder that is deleted. Yields what was done."""
-    if (why := compiling.reason_not(config, several=False)) is not None:
+    if (why := compiling.reason_not(config)) is not None:
         yield why
         return
     if (why := compiled_steps.folder().refusal) is not None:
         yield tr("nothing would be kept: {reason}", reason=why)
         return
-    config = compiling.with_compile(config, several=False)
+    config = compiling.with_compile(config)
     if config.general.compile == "off":
         yield tr("such a run is not compiled (general_cfg.compile)")
         return

@@ -60,7 +60,7 @@ def test_a_file_is_for_compiling(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("algo", "env"), precompile.COMMON)
 def test_the_common_runs_compile(algo: str, env: str) -> None:
     config = load(None, [], algo=algo, env=env, find_algo=ALGOS, find_env=ENVS)
-    assert compiling.with_compile(config, several=False).general.compile == "on"
+    assert compiling.with_compile(config).general.compile == "on"
 
 
 @pytest.mark.usefixtures("programs")
