@@ -184,8 +184,8 @@ class GeneralConfig(Strict):
     """Compile each gradient step, from the loss to the optimizer, to machine code, which makes updates two to three
     times as fast. The first run of some sizes waits 10 to 60 seconds for it; later ones find it in the user's cache
     (docs/speed.md). On a GPU its kernels are captured as one CUDA graph, in a moment. auto: where at least 10,000
-    updates are planned or a GPU learns, in one process, and the algorithm, its layers, its optimizer (adam, adamw) and
-    this machine can. The choice is recorded, and a resumed run keeps it."""
+    updates are planned or a GPU learns, in one process, and the algorithm, its layers, its optimizer (all but rmsprop)
+    and this machine can. The choice is recorded, and a resumed run keeps it."""
     kernels: Kernels | None = None
     """Amounts of work from which kernels take the place of torch's own, as {tanh: 32768, few_rows: 262144}; {}: torch's
     own alone. null: as a measurement on this processor says, which is made once and kept in the user's cache

@@ -18,6 +18,18 @@ class Trunk(nn.Module):
         return self.drop(torch.tanh(self.body(x)))
 
 
+class Pretrained(nn.Module):
+    """A layer whose weights stay, and one that learns."""
+
+    def __init__(self, in_shape: tuple[int, ...], width: int = 8) -> None:
+        super().__init__()
+        self.given = nn.Linear(*in_shape, width).requires_grad_(False)
+        self.learned = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.learned(self.given(x)))
+
+
 class Image(nn.Module):
     """An image to an image."""
 

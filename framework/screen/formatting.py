@@ -144,9 +144,9 @@ def _name(task: Path) -> str:
 
 
 def _place(task: Path) -> str:
-    """Returns a path for the shell; a bare name would be looked for under tasks/."""
+    """Returns a path for the shell; a bare name would be looked for under tasks/, and one with '..' be refused."""
     short_path = as_written(task)
-    return quoted(str(short_path if len(short_path.parts) > 1 else task.absolute()))
+    return quoted(str(short_path if len(short_path.parts) > 1 and ".." not in short_path.parts else task.resolve()))
 
 
 def _allow(packages: tuple[str, ...]) -> str:

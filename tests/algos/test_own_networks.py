@@ -144,6 +144,19 @@ def test_critics_and_value_networks_take_custom_layers(algo):
         assert all(not np.array_equal(after[name], before[name]) for name in names)
 
 
+@pytest.mark.parametrize("algo", ["DQN", "SAC", "PPO", "IQL"])
+def test_weights_that_a_layer_has_frozen_stay(algo):
+    env = toy_of("match", rows=2) if algo == "DQN" else toy_of("target", rows=2)
+    keys = ("value_layers",) if algo == "DQN" else ("actor_layers", "critic_layers")
+    sizes = {"batch_size": 16} if algo == "PPO" else {"batch_size": 4, "learning_starts": 8}
+    one = agent_of(algo, spec_of(env), **{key: [custom("Pretrained")] for key in keys}, **sizes)
+    before = {name: weight.copy() for name, weight in one.weights().items()}
+    after = trained(one, env, 20).weights()
+    moved = {name: not np.array_equal(after[name], before[name]) for name in before if "module" in name}
+    assert moved
+    assert all(moves == ("learned" in name) for name, moves in moved.items())
+
+
 def test_the_layers_of_the_page_work(tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")
     (tmp_path / "my_networks.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:2]))

@@ -177,6 +177,8 @@ class GradientStep:
         """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
         self._parameters = parameters_of(optimizer)
+        self._learning = [parameter for parameter in self._parameters if parameter.requires_grad]
+        """Those but for what layers of the user's own have frozen."""
         self._own_losses = bool(custom.owners_of(self._parameters))
         """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
@@ -208,7 +210,7 @@ class GradientStep:
         loss, extra = self._loss(*inputs)
         if self._own_losses:
             loss = custom.completed(loss, self._parameters, inputs[0])
-        loss.backward(inputs=self._parameters)
+        loss.backward(inputs=self._learning)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return extra
 
