@@ -55,7 +55,7 @@ class Agent(OnPolicyAgent):
         super().__init__(cfg, spec, streams, device)
         self.penalty = cfg.kl_lambda
         self._penalty = torch.full((), cfg.kl_lambda, device=device)
-        """The same, for the loss."""
+        """The penalty as a tensor: a compiled loss keeps the first value of a number."""
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
 

@@ -12,7 +12,7 @@ from config.tell.language import reworded, tr
 from framework.assemble.resources import most_steps
 
 FROM_UPDATES = 10_000
-"""Least number of planned updates at which `auto` compiles for a CPU: about as many as save what compiling costs the
+"""Least number of planned updates at which `auto` compiles for a CPU: about as many as save what a package costs the
 first run of these sizes (docs/speed.md). For a GPU a step is captured in a few hundredths of a second."""
 
 

@@ -62,11 +62,13 @@ class Parts(ABC):
 
 def _compile(config: RunConfig, agent: TrainableActor, policies: Iterable[PolicyPlan]) -> None:
     """Lets the updates of these policies be compiled, if the run says so and they can be."""
-    agents = agent.by_policy()
-    for policy in policies if config.general.compile == "on" else ():
-        its = agents[policy.name]
-        for step in its.gradient_steps() if its.uncompiled(policy.algo) is None else ():
-            step.compile(policy.minibatch)
+    if config.general.compile != "on":
+        return
+    for policy in policies:
+        learner = agent.by_policy()[policy.name]
+        if learner.uncompiled(policy.algo) is None:
+            for step in learner.gradient_steps():
+                step.compile(policy.minibatch)
 
 
 class SingleParts(Parts):

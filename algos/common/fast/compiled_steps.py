@@ -84,8 +84,8 @@ class CompiledStep:
         read, called = self._read.copy(), _tensors(rates, inputs)
         for place, number in self._changing:
             read[place] = called[number]
-        for place, make in self._draws.items():
-            read[place] = make()
+        for place, draw in self._draws.items():
+            read[place] = draw()
         return program.with_tensors(self._outputs, self._run(read))
 
 

@@ -2,10 +2,10 @@
 library that torch's compiler makes of it.
 
 Autograd runs while a step is recorded, so that the program has the forward pass, the backward pass and the optimizer in
-it. Tensors that the step reads, the layers' and the optimizer's too, are its inputs; numbers of Python are in the text.
-So two steps with the same text are the same function of their inputs, and the hash of the text names what was compiled
-from it (compiled_steps.py). Recording takes milliseconds, and imports nothing of torch's compiler, which a run on a CPU
-imports nowhere but in the processes that make libraries.
+it. Tensors that the step reads, the layers' and the optimizer's too, and random numbers that it draws (`drawn`) are its
+inputs; numbers of Python are in the text. So two steps with the same text are the same function of their inputs, and
+the hash of the text names what was compiled from it (compiled_steps.py). Recording takes milliseconds, and imports
+nothing of torch's compiler, which a run on a CPU imports nowhere but in the processes that make libraries.
 """
 
 import json
@@ -30,8 +30,8 @@ from config.tell.language import tr
 Function = Callable[..., Any]
 """Function of tensors, dicts of them and None, to tensors in tuples and dicts."""
 Generator = np.random.Generator | torch.Generator
-Make = Callable[[], Tensor]
-"""Draws a tensor, of the same sizes and type at every call."""
+Draw = Callable[[], Tensor]
+"""Function that draws a tensor, of the same sizes and type at every call."""
 MOST_NUMBERS = 1024
 """Size of a tensor made of Python's numbers within a step, such as torch.tensor([0.5]), up to which the text has it."""
 
@@ -49,8 +49,8 @@ class Recording(NamedTuple):
     """Tensors that were read and not made in the call, in the order of the program."""
     outputs: Any
     """Result of the step, with the place in the program's outputs instead of each tensor."""
-    draws: dict[int, Make]
-    """What draws the inputs in these places anew for each call, in their order."""
+    draws: dict[int, Draw]
+    """Functions that draw the inputs in these places before each call, in the order of the step."""
 
 
 def record(function: Function, arguments: Sequence[Any]) -> Recording:
@@ -103,10 +103,10 @@ _recorder: "_Recorder | None" = None
 """Takes the draws while a step is written down."""
 
 
-def drawn(rng: Generator, make: Make) -> Tensor:
-    """Returns what `make` draws from rng, which may depend on no tensor of the step. In a program it is an input, drawn
-    before each call."""
-    return make() if _recorder is None else _recorder.draw(rng, make)
+def drawn(rng: Generator, draw: Draw) -> Tensor:
+    """Returns what a function draws from rng, which may depend on no tensor of the step. In a program it is an input,
+    drawn before each call."""
+    return draw() if _recorder is None else _recorder.draw(rng, draw)
 
 
 def generator_of(device: torch.device) -> torch.Generator:
@@ -173,20 +173,20 @@ class _Recorder(_Seen, TorchDispatchMode):
         """Memory that was allocated in the call."""
         self._before: list[tuple[Tensor, Tensor]] = []
         """Inputs that were changed, and their values before."""
-        self.draws: dict[int, Make] = {}
+        self.draws: dict[int, Draw] = {}
         self._generators: dict[Generator, Any] = {}
         """Generators that were drawn from, and their states before."""
         self._drawing = False
 
-    def draw(self, rng: Generator, make: Make) -> Tensor:
+    def draw(self, rng: Generator, draw: Draw) -> Tensor:
         """Returns drawn numbers, which are an input of the program."""
         self._generators.setdefault(rng, _state_of(rng))
         self._drawing = True
         try:
-            tensor = make()
+            tensor = draw()
         finally:
             self._drawing = False
-        self.draws[len(self.inputs)] = make
+        self.draws[len(self.inputs)] = draw
         self.number(tensor)
         return tensor
 

@@ -178,7 +178,7 @@ class GradientStep:
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
         self._parameters = parameters_of(optimizer)
         self._learning = [parameter for parameter in self._parameters if parameter.requires_grad]
-        """Those but for what layers of the user's own have frozen."""
+        """Parameters that learn: all but those that layers of the user's own have frozen."""
         self._own_losses = bool(custom.owners_of(self._parameters))
         """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
