@@ -228,9 +228,12 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
 QUICK_START = (
     "general_cfg.algo_name=DQN", "algo_cfg.lr=0.0001", "algo_cfg.gamma=0.95", "algo_cfg.batch_size=64",
     "algo_cfg.buffer_size=100000", "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1",
-    "algo_cfg.learning_starts=64", "algo_cfg.target_update=4",
+    "algo_cfg.learning_starts=64", "algo_cfg.target_update=4", "algo_cfg.double=false", "algo_cfg.loss=mse",
+    "algo_cfg.epsilon_schedule=exponential", "algo_cfg.epsilon_start=0.95", "algo_cfg.epsilon_end=0.01",
+    "algo_cfg.epsilon_decay=500",
 )  # fmt: skip
-"""Settings of DQN in the guide's quick start, with an update in each step."""
+"""Settings of DQN in the guide's quick start, with an update in each step. Without double Q-learning, as on all other
+sides: it passes each minibatch through the online network once more."""
 ZOO = {
     "LunarLander-v3": (
         16, 65_536, "env_cfg.n_envs=16", "algo_cfg.batch_size=16384", "algo_cfg.sgd_batch_size=64",
@@ -372,12 +375,13 @@ def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]
 
 
 def nature_dqn(steps: int) -> tuple[str, ...]:
-    """Returns the settings of DQN on images, with an update in each fourth step from step 100 on."""
+    """Returns the settings of DQN on images, with an update in each fourth step from step 100 on. Double Q-learning is
+    off and epsilon falls to 0.05 within a tenth of the steps, as with stable-baselines3."""
     return (
         "--allow-import", "blank_images", f"env_cfg.id={BLANK}", "general_cfg.algo_name=DQN",
         f"general_cfg.max_total_step={steps}", "algo_cfg.batch_size=32", "algo_cfg.learning_starts=100",
         "algo_cfg.train_fre=4", "algo_cfg.updates_per_train=1", "algo_cfg.buffer_size=10000",
-        "algo_cfg.target_update=1000",
+        "algo_cfg.target_update=1000", "algo_cfg.double=false", f"algo_cfg.epsilon_decay={steps // 10}",
         "algo_cfg.value_layers=[{layer_type: linear, layer_size: [512], activation: relu}]",
     )  # fmt: skip
 
@@ -430,9 +434,11 @@ def circumstances(repeats: int) -> str:
     return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}; medians of {repeats} turns{load}."
 
 
-def make_peers() -> None:
-    """Creates a virtual environment for each of the others, once."""
+def make_peers(sides: Iterable[str]) -> None:
+    """Creates a virtual environment for each other framework among these sides, once."""
     for side, packages in PACKAGES.items():
+        if side not in sides:
+            continue
         ready = PEERS / side / ".ready"
         if ready.exists() and ready.read_text(encoding="utf-8").split() == list(packages):
             continue
@@ -480,7 +486,7 @@ def main(argv: list[str] | None = None) -> int:
     place, results = circumstances(request.repeats), []
     try:
         if request.peers and not request.python:
-            make_peers()
+            make_peers(sides)
         found = [workloads(threads, request.device) for threads in request.threads]
         for workload in [work for works in found for name in request.only for work in works.get(name, ())]:
             speeds = measured(workload, sides, request.repeats)
