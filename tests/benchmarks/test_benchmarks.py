@@ -122,7 +122,7 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
     def only(theirs: float) -> dict[str, list[Workload]]:
         return {"dqn": [Workload("work", 2.0, {"ours": [told(3.0)], "sb3": [told(theirs)]})]}
 
-    monkeypatch.setattr(speed, "make_peers", lambda: None)
+    monkeypatch.setattr(speed, "make_peers", lambda sides: None)
     for theirs, status in ((1.0, 0), (2.0, 1)):
         works = iter([only(theirs), only(theirs)])
         monkeypatch.setattr(speed, "workloads", lambda threads=1, device="cpu", works=works: next(works))
