@@ -21,11 +21,13 @@ def spell(path: Path, url: str) -> None:
 
 
 def fixed(path: Path, start: Path | None = None) -> Path:
-    """Returns a path as an absolute one. start: working directory that a relative one counts from; None: the current
-    one."""
-    if path.is_absolute():
+    """Returns a path as an absolute one without '..', which a run's own paths may not have. start: working directory
+    that a relative one counts from; None: the current one."""
+    if path.is_absolute() and ".." not in path.parts:
         return path
     absolute = (start or Path.cwd()) / path
+    if ".." in absolute.parts:
+        absolute = absolute.resolve()
     _SPELLINGS[str(absolute)] = path
     return absolute
 

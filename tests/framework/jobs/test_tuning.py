@@ -361,7 +361,7 @@ def test_halving_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whateve
     scores = [float(row["score"]) for row in table("whole")]
     assert max(scores) == float(winner["score"])
     assert winner["name"] != "000", "or no comparison would do"
-    process = Forked("tune", "--yaml", "whole/config.yaml", "--into", "parts", "--jobs", "2")
+    process = Forked("tune", "--yaml", "whole/config.yaml", "--into", "whole/../parts", "--jobs", "2")
     for rows in (1, 3):
         deadline = time.monotonic() + 60
         while process.poll() is None and len(list(Path("parts/trials").glob("*/run.json"))) < rows:
@@ -370,15 +370,15 @@ def test_halving_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whateve
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        process = Forked("tune", "--resume", "parts", "--jobs", "2")
+        process = Forked("tune", "--resume", "whole/../parts", "--jobs", "2")
     while process.poll() is None and "at once" not in process.stdout:
         time.sleep(0.01)
     time.sleep(0.2)
     if process.poll() is None:
         os.kill(process.pid, signal.SIGINT)  # saves all; the next session goes on
     assert process.wait() in (0, 130), process.stderr
-    assert process.returncode == 0 or "to go on: python main.py tune --resume parts" in process.stdout
-    last = Forked("tune", "--resume", "parts", "--jobs", "2")
+    assert process.returncode == 0 or "to go on: python main.py tune --resume whole/../parts" in process.stdout
+    last = Forked("tune", "--resume", "whole/../parts", "--jobs", "2")
     assert last.wait() == 0, last.stderr
     assert outcome("parts") == outcome("whole")
 
