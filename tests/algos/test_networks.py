@@ -181,6 +181,11 @@ def test_simba_says_what_its_list_may_hold(layers: Layers) -> None:
         build(spec_of(VECTOR), layers, 2, NetworkConfig(architecture="simba"), 0)
 
 
+def test_simba_has_no_blocks_with_noise() -> None:
+    with pytest.raises(NetworkError, match=r"^\(4,\) -simba-> does not fit: its blocks have no noise"):
+        build(spec_of(VECTOR), mlp(8, 8), 2, NetworkConfig(architecture="simba"), 0, noise=0.5)
+
+
 def test_simba_without_an_activation_is_refused_in_a_sentence() -> None:
     with pytest.raises(NetworkError, match="simba-> does not fit: its blocks need an activation such as relu"):
         build(spec_of(VECTOR), mlp(8, activation="none"), 2, NetworkConfig(architecture="simba"), 0)

@@ -43,6 +43,8 @@ OBSERVING = (
 def simba_blocks(layers: Layers) -> tuple[list[int], str]:
     """Returns the sizes of the residual blocks that simba makes of these layers, and their activation."""
     linear = [layer for layer in layers if isinstance(layer, Linear)]
+    if any(isinstance(layer, layer_settings.NoisyLinear) for layer in layers):
+        raise NetworkError("its blocks have no noise; choose architecture mlp, or an algorithm without noisy layers")
     if len(linear) != len(layers) or not linear:
         raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
     if any_shared(layers):
@@ -55,7 +57,8 @@ def simba_blocks(layers: Layers) -> tuple[list[int], str]:
 def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
     """Adds the layers before the first linear one as written, then a projection, one block per size and a final
     norm."""
-    first = next((at for at, layer in enumerate(layers) if isinstance(layer, Linear)), len(layers))
+    block = Linear if any(isinstance(layer, Linear) for layer in layers) else layer_settings.NoisyLinear
+    first = next((at for at, layer in enumerate(layers) if isinstance(layer, block)), len(layers))
     add_layers(chain, layers[:first], shared)
     try:
         sizes, activation = simba_blocks(layers[first:])
