@@ -41,6 +41,9 @@ class Row:
     preset: str = ""
     words: tuple[str, ...] = ()
     score: str = "return"
+    explore: bool = False
+    """True if models are tested with the exploration of training, as in the published result: a stochastic policy draws
+    its actions."""
     seeds: int = 3
     data: str = ""
     """Folder of given data that the preset learns from."""
@@ -85,7 +88,7 @@ def rows() -> list[Row]:
         *[Row(**{**row, "words": tuple(row.get("words", ()))}) for row in found["rows"]],
         *[
             Row(row["env"], row["algo"], preset=row.get("preset", ""), words=_length(row), data=row.get("data", ""),
-                seeds=1, short=True)
+                explore=row.get("explore", False), seeds=1, short=True)
             for row in found.get("short", [])
         ],
     ]  # fmt: skip
@@ -144,9 +147,10 @@ How a row is measured:
 - Its preset is trained once for each seed, with `--seeds`. The interquartile mean and its interval are
   [calculated](task_directory.md#runs-with-several-seeds) as for every group of seeds.
 - Each model then plays 100 episodes, or the number in its [line below](#conditions) (at least {least}),
-  without exploration (but with `eval_epsilon`). Every episode has its own seed, so that the start states are distinct
-  and were used neither in training nor in its evaluations. The exceptions are CliffWalking, FrozenLake and the two-step
-  game, which have one start state, and Taxi, which has 300. The score of a run is the mean return; with several agents
+  without exploration (but with `eval_epsilon`{explored}).
+  Every episode has its own seed, so that the start states are distinct and were used neither in training nor in its
+  evaluations. The exceptions are CliffWalking, FrozenLake and the two-step game, which have one start state, and Taxi,
+  which has 300. The score of a run is the mean return; with several agents
   that is the sum over all of them. For bit flipping and reach it is the share of successes.
 - **Best by online evaluation** is the mean score of `models/best`, one per seed: the model that a run selects by its
   own online evaluations, not by these episodes. **Last** is the mean score of the last models. The number in bold
@@ -163,6 +167,7 @@ How a row is measured:
   or connect four against Random and against a perfect player; the first lines of the presets have the results.
 
 """
+EXPLORED = """; a policy of {names} draws its actions, as in the published result"""
 CURVES = """\
 ## Curves
 
@@ -228,7 +233,9 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[st
     known, sources = list(known), content["sources"]
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
     counts = [f"{sum(row.name in results for row in rows)} of {len(rows)}" for rows in (whole, short_ones)]
-    introduction = INTRODUCTION.format(least=LEAST_EPISODES, whole=counts[0], short=counts[1])
+    names = " and ".join(dict.fromkeys(f"{row.algo} in {row.env}" for row in known if row.explore))
+    explored = EXPLORED.format(names=names) if names else ""
+    introduction = INTRODUCTION.format(least=LEAST_EPISODES, whole=counts[0], short=counts[1], explored=explored)
     lines = [introduction + SUMMARY.rstrip("\n"), "", *summary(known, results, content["families"]), ""]
     lines += [CURVES + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
     at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
