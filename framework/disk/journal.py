@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from safetensors.numpy import load as load_arrays
 
 from config.read.opening import regular
 from config.tell.language import tr
@@ -17,7 +16,7 @@ from framework.disk.atomic import ensure_folder, sync_folder
 from framework.errors import CheckpointError
 
 FRAME_BYTES = 32 * 2**20
-"""Largest size of a frame. A save or a load holds two copies of one at once: its bytes and its arrays."""
+"""Largest size of a frame. A save or a load holds one at once beside the memory."""
 SEGMENT_BYTES = 64 * 2**20
 """Size of a file after which the next one begins, so that old files can be deleted."""
 KEPT_JOURNALS = 5
@@ -30,6 +29,7 @@ _DTYPES = {
     "<u8": "U64", "<f2": "F16", "<f4": "F32", "<f8": "F64",
 }  # fmt: skip
 """numpy's names of types -> safetensors' names."""
+_NAMES = {name: dtype for dtype, name in _DTYPES.items()}
 
 
 class Position(NamedTuple):
@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Arrays of the journal, and the place where they were read."""
+    """Arrays of the journal, and the place where they were read. Each array holds the bytes of the whole frame."""
 
     arrays: dict[str, np.ndarray]
     start: Position
@@ -119,7 +119,7 @@ class Journal:
                     )
                 file.seek(span.start.offset if segment == span.start.segment else 0)
                 while (offset := file.tell()) < stop:
-                    arrays = load_arrays(_read_frame(file, stop - offset, path))
+                    arrays = _arrays(_read_frame(file, stop - offset, path))
                     yield Frame(arrays, Position(segment, offset), Position(segment, file.tell()))
                     del arrays  # before the next one is read
                     self._read += file.tell() - offset
@@ -213,6 +213,17 @@ def _description(arrays: dict[str, np.ndarray]) -> np.ndarray:
     text = json.dumps(table).encode()
     text += b" " * (-len(text) % 8)
     return np.frombuffer(struct.pack("<Q", len(text)) + text, np.uint8)
+
+
+def _arrays(frame: bytes) -> dict[str, np.ndarray]:
+    """Returns the arrays that a frame describes, without a copy of them: safetensors' own reader makes one of each, in
+    an order that changes, so that a load took by chance one array more or less of memory."""
+    begin = 8 + int.from_bytes(frame[:8], "little")
+    content, arrays = memoryview(frame)[begin:], {}
+    for name, entry in json.loads(frame[8:begin]).items():
+        first, end = entry["data_offsets"]
+        arrays[name] = np.frombuffer(content[first:end], _NAMES[entry["dtype"]]).reshape(entry["shape"])
+    return arrays
 
 
 def _read_frame(file: BinaryIO, room: int, path: Path) -> bytes:

@@ -84,7 +84,7 @@ class ReplayJournal:
         called once the first steps are read. ValueError if the frames do not hold all steps that fit in the rings."""
         whole_from, reached = np.zeros((2, len(added)), np.int64)
         for frame in frames:
-            first, after = frame.arrays["first"], frame.arrays["after"]
+            first, after = (frame.arrays[name].copy() for name in ("first", "after"))  # kept without their frame
             self._restore(frame.arrays, allocate)
             whole_from = np.where(first > reached, first, whole_from)
             reached, self._end = after, frame.end

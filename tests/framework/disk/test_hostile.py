@@ -156,6 +156,13 @@ def test_wrong_types_in_a_manifest_are_damage(folder, body):
         store.read(5)
 
 
+def frame_of(description, content=b"12345678"):
+    """Returns a frame of the journal with this description of its arrays, whole by its checksum."""
+    text = description if isinstance(description, bytes) else json.dumps({"first": description}).encode()
+    data = struct.pack("<Q", len(text)) + text + content
+    return struct.pack("<4sQQ32s", b"JYJ1", len(data), 0, hashlib.sha256(bytes(8) + data).digest()) + data
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -164,6 +171,15 @@ def test_wrong_types_in_a_manifest_are_damage(folder, body):
         struct.pack("<4sQQ32s", b"JYJ1", 0, 5, hashlib.sha256(b"").digest()),
         struct.pack("<4sQQ32s", b"JYJ1", 0, 5, hashlib.sha256((5).to_bytes(8, "little")).digest()),
         struct.pack("<4sQQ32s", b"JYJ1", 4, 5, hashlib.sha256((5).to_bytes(8, "little") + b"1234").digest()) + b"1234",
+        frame_of(b""), frame_of(b"[]"), frame_of(b"[" * 100_000), frame_of(b"5"), frame_of({}), frame_of([]),
+        *(
+            frame_of({"dtype": "I64", "shape": [1], "data_offsets": [0, 8]} | changed)
+            for changed in (
+                {"dtype": "object"}, {"dtype": []}, {"shape": [10**12]}, {"shape": [2]}, {"shape": "1"},
+                {"data_offsets": [0]}, {"data_offsets": [0, 2**62]} | {"shape": [2]}, {"data_offsets": [8, 0]},
+                {"data_offsets": [0, 7]}, {"data_offsets": "08"}, {"data_offsets": [0.0, 8.0]},
+            )
+        ),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("promised", [None, 2**61])

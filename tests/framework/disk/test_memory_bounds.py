@@ -24,9 +24,8 @@ FRAME = 8 * 2**20
 """Size of a frame here: a quarter of what it is, so that a quarter of the memory has as many of them."""
 ROWS, STEPS, WIDTH = 2, 1200, 2500
 """A memory of 2 x 1,200 transitions with observations and successors of 2,500 float32: 46 MiB, six frames."""
-CONSTANT = 2 * FRAME
-"""A frame's bytes and its arrays. Before the journal had frames, a save took 3 times the buffer more, and a resume
-once."""
+CONSTANT = FRAME
+"""Before the journal had frames, a save took 3 times the buffer more, and a resume once."""
 PART = """
 import os, sys
 import numpy as np
