@@ -125,11 +125,10 @@ class Measurement:
 
     def tested(self, row: Row, folder: Path, seed: int, step: str) -> float:
         """Returns the mean score of a run's model on new start states."""
-        place = folder / f"test_{seed}_{step}_{self.episodes}{'_explore' if row.explore else ''}"
+        place = folder / f"test_{seed}_{step}_{self.episodes}"
         if not place.exists() or RecordedRun(place).state != "finished":
             shutil.rmtree(place, ignore_errors=True)
-            words = words_of_test(folder / f"seed_{seed}", step, self.episodes, seed, place)
-            self.run([*words, f"general_cfg.explore={str(row.explore).lower()}"], quiet=True)
+            self.run(words_of_test(folder / f"seed_{seed}", step, self.episodes, seed, place), quiet=True)
         column = "terminated" if row.score == "success" else row.score
         return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
 

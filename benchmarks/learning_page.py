@@ -41,9 +41,6 @@ class Row:
     preset: str = ""
     words: tuple[str, ...] = ()
     score: str = "return"
-    explore: bool = False
-    """True if models are tested with the exploration of training, as in the published result: a stochastic policy draws
-    its actions."""
     seeds: int = 3
     data: str = ""
     """Folder of given data that the preset learns from."""
@@ -56,10 +53,22 @@ class Row:
 
     def file(self) -> Path:
         """Returns the path of its preset; raises BenchmarkError if it has none of its own."""
-        path = presets.PRESETS / self.preset if self.preset else presets.find(self.algo, self.env)
-        if path is None or not path.exists():
+        path = self._path()
+        if path is None:
             raise BenchmarkError(f"{self.name} has no preset yet")
         return path
+
+    def _path(self) -> Path | None:
+        path = presets.PRESETS / self.preset if self.preset else presets.find(self.algo, self.env)
+        return path if path is not None and path.exists() else None
+
+    def _preset(self) -> dict[str, Any]:
+        content: dict[str, Any] = yaml.safe_load(self.file().read_text(encoding="utf-8"))
+        return content
+
+    def explores(self) -> bool:
+        """Returns True if models are tested with the exploration of training: a stochastic policy draws its actions."""
+        return self._path() is not None and bool(self._preset()["general_cfg"].get("explore"))
 
     def changes(self) -> list[str]:
         """Returns the settings that differ from the preset."""
@@ -77,7 +86,7 @@ class Row:
 
     def settings(self) -> str:
         """Returns a fingerprint of all settings of the command: a measurement with another one is of another run."""
-        settings = [yaml.safe_load(self.file().read_text(encoding="utf-8")), self.changes()]
+        settings = [self._preset(), self.changes()]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -88,7 +97,7 @@ def rows() -> list[Row]:
         *[Row(**{**row, "words": tuple(row.get("words", ()))}) for row in found["rows"]],
         *[
             Row(row["env"], row["algo"], preset=row.get("preset", ""), words=_length(row), data=row.get("data", ""),
-                explore=row.get("explore", False), seeds=1, short=True)
+                seeds=1, short=True)
             for row in found.get("short", [])
         ],
     ]  # fmt: skip
@@ -233,7 +242,7 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[st
     known, sources = list(known), content["sources"]
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
     counts = [f"{sum(row.name in results for row in rows)} of {len(rows)}" for rows in (whole, short_ones)]
-    names = " and ".join(dict.fromkeys(f"{row.algo} in {row.env}" for row in known if row.explore))
+    names = " and ".join(dict.fromkeys(f"{row.algo} in {row.env}" for row in known if row.explores()))
     explored = EXPLORED.format(names=names) if names else ""
     introduction = INTRODUCTION.format(least=LEAST_EPISODES, whole=counts[0], short=counts[1], explored=explored)
     lines = [introduction + SUMMARY.rstrip("\n"), "", *summary(known, results, content["families"]), ""]

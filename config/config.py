@@ -69,7 +69,6 @@ class GeneralConfig(Strict):
         "traces_file_mb": ("traces", ()),
         "reward_threshold": ("online_eval", (True,)),
         "reward_threshold_limit": ("online_eval", (True,)),
-        "explore": ("mode", ("test",)),
     }
 
     # what
@@ -137,6 +136,9 @@ class GeneralConfig(Strict):
     """Evaluate whenever a checkpoint is saved. If false, the last checkpoints are evaluated when the run ends."""
     online_eval_episode: PositiveInt = 10
     """Number of episodes per evaluation, each with its own start state."""
+    explore: bool = False
+    """Evaluations and tests act with the exploration that training has at that time: a stochastic policy draws its
+    actions. Data to learn from (collect_traj) need it: without it they have one action for each state."""
 
     # loading
     load_checkpoint: bool = False
@@ -149,9 +151,6 @@ class GeneralConfig(Strict):
     """Run whose weights a new run starts with: a folder under tasks/, or a path. Weights of the same name and shape are
     taken from its best model, or its newest one, such as the policy of BC for PPO; a line of output names the others.
     Everything else is new. With several policies, policies_cfg.NAME.load."""
-    explore: bool = False
-    """In a test, act with the exploration that training had at the checkpoint: a stochastic policy draws its actions.
-    Data to learn from (collect_traj) need it: without it they have one action for each state."""
 
     # processes
     mp_backend: Literal["single", "ray"] = "single"

@@ -12,7 +12,7 @@ import torch
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, OwnLossError, Streams, TrainableActor, UnfitError
+from algos.base import Agent, EnvSpec, OwnLossError, Progress, Streams, TrainableActor, UnfitError
 from config import machine
 from config.model.fields import whole
 from config.model.memory_spec import ReplaySpec
@@ -270,12 +270,14 @@ def make_evaluator(
     watch: Watch,
     phase: Callable[[], float | None] = lambda: None,
     recorders: Iterable[Recorder] = (),
+    progress: Callable[[], Progress] = Progress,
 ) -> Evaluator:
-    """Makes what plays whole episodes without exploration. recorders: see every evaluation."""
+    """Makes what plays whole episodes as general_cfg.explore says. recorders: see every evaluation. progress: returns
+    how far training is."""
     cfg = config.general
     score = return_name(cfg.score_policy) if cfg.score_policy else None
     seeing = (*_numbering(_parts_in(config, env), env, training=False), *recorders)
-    return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
+    return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score, progress if cfg.explore else None)
 
 
 def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:

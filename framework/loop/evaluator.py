@@ -100,10 +100,12 @@ class Evaluator:
         recorders: Iterable[Recorder] = (),
         phase: Callable[[], float | None] = lambda: None,
         score: str | None = None,
+        progress: Callable[[], Progress] | None = None,
     ) -> None:
         """recorders: see every evaluation, but not the random policy. phase: returns the phase of the curriculum.
-        score: number of an episode that counts as its return; None: the sum of its rewards."""
-        self.score = score
+        score: number of an episode that counts as its return; None: the sum of its rewards. progress: returns how far
+        training is, whose exploration is that of the episodes; None: they do not explore."""
+        self.score, self.progress = score, progress
         self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
         self.phase = phase
         self.recorders = tuple(recorders)
@@ -118,12 +120,14 @@ class Evaluator:
         episodes: int,
         recorders: Iterable[Recorder] = (),
         steps: int = 0,
-        explore: Progress | None = None,
         name: str = tr("playing episodes"),
+        progress: Progress | None = None,
     ) -> Evaluation:
-        """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. explore: how far
-        training was, whose exploration then is that of these episodes; None: no exploration. name: of what is done, for
-        a person who waits and for the log."""
+        """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. name: of what is done,
+        for a person who waits and for the log. progress: how far training was, if it has gone on since."""
+        if self.progress is not None and progress is None:
+            progress = self.progress()
+        explore = None if self.progress is None else progress
         self.latest = self._play(agent, episodes, (*self.recorders, *recorders), name, steps, explore)
         return self.latest
 

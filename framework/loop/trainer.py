@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from algos.base import TrainableActor, Tree
+from algos.base import Progress, TrainableActor, Tree
 from config.config import GeneralConfig
+from config.model.course import RunLength
 from config.tell.language import tr
 from config.tell.system_errors import reason_of
 from framework.collect.fragment import Accepted
@@ -269,6 +270,10 @@ class Trainer:
         name = tr(EVALUATING, update=self.count.update)
         return self.evaluator.play(self.agent, self.cfg.online_eval_episode, name=name)
 
+    def progress_at(self, checkpoint: Tree) -> Progress:
+        """Returns how far this run was at a checkpoint of this content."""
+        return progress_at(checkpoint, self.counter.length, self.counter.offline)
+
     def save(self) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
         self.points.unsaved = True
@@ -365,3 +370,11 @@ def _check_numbers(tree: Tree) -> None:
     for name in ("best", "last_return"):
         if tree[name] is not None and type(tree[name]) not in (int, float):
             raise ValueError(f"{name} is neither a number nor null: {tree[name]!r}")
+
+
+def progress_at(checkpoint: Tree, length: RunLength, offline: int) -> Progress:
+    """Returns how far training was at a checkpoint of this content. length, offline: see Counter."""
+    counter, iteration = Counter(length, Phases(None), offline), Iteration()
+    iteration.load_state(checkpoint["iteration"])
+    counter.count, counter.place = Count(**checkpoint["count"]), iteration.place
+    return counter.progress()

@@ -218,7 +218,10 @@ class Experiment:
             "exactness": self.numbers,
         }
         recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
-        self.evaluator = build.make_evaluator(config, eval_env, self.check, self.watch, phases.evaluation, recorders)
+        self.evaluator = build.make_evaluator(
+            config, eval_env, self.check, self.watch, phases.evaluation, recorders,
+            lambda: self.trainer.counter.progress(),
+        )  # fmt: skip
         observers: list[Observer] = [log, *([CallbackObserver(user, self.handle(self))] if user else [])]
         if cfg.video_fre:
             opens = build.open_drawing(build.drawing(config), self.watch)
@@ -654,7 +657,8 @@ class Experiment:
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
-        agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
-        tape = Tape(self.evaluator.env.rows)
-        evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
+        saved = self.store.read("best", with_journal=False)
+        agent.load_state(saved.tree["agent"])
+        tape, progress = Tape(self.evaluator.env.rows), self.trainer.progress_at(saved.tree)
+        evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,), progress=progress)
         self.output.film(evaluation, tape, self.check, self.watch)

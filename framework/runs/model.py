@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from algos.base import TrainableActor
+from algos.base import Progress, TrainableActor
+from config.config import GeneralConfig
 from config.read.loader import RunConfig, load
 from config.read.paths import as_written
 from config.tell.language import tr
@@ -22,6 +23,8 @@ from framework.disk.task_dir import TaskDir
 from framework.errors import ERROR, MISTAKE, CheckpointError, TaskDirError
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import MOST_ROWS, Evaluator
+from framework.loop.trainer import progress_at
+from framework.runs import resume
 from framework.runs.signals import Watchdog, leave
 
 
@@ -41,7 +44,12 @@ class Model(NamedTuple):
         """Makes what plays it as the evaluations of its run do, in their phase of a curriculum."""
         phases = Phases(config.general.curriculum)
         phases.load(self.saved.tree.get("phase"))
-        return build.make_evaluator(config, self.env, check, self.watch, phases.evaluation, recorders)
+
+        def progress() -> Progress:
+            trained = GeneralConfig.model_construct(**resume.settings_of(self.saved, config)["general_cfg"])
+            return progress_at(self.saved.tree, trained.length, config.algo.offline_updates_of())
+
+        return build.make_evaluator(config, self.env, check, self.watch, phases.evaluation, recorders, progress)
 
 
 def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: Iterable[str] = ()) -> RunConfig:

@@ -312,8 +312,8 @@ class Run:
             raise CtrlC(result)
 
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
-        """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
-        mean, std, min, max, median, episodes and returns. Training is not changed by it."""
+        """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) as general_cfg.explore says, and
+        returns mean, std, min, max, median, episodes and returns. Training is not changed by it."""
         check_count("evaluate", episodes)
         experiment = self._rested()
         with self._interruptible(tr("the evaluation was broken off; the run is as it was before")):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -403,9 +402,6 @@ def test_a_row_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     assert calls == ["--yaml", "resume", "general_cfg.mode=test", "general_cfg.mode=test"]
     assert learning.Measurement("5").entry(row) == (entry, [curve])
     assert len(calls) == 4, "what is done is not done again"
-    explored, _ = learning.Measurement("5").entry(replace(row, explore=True))
-    assert len(calls) == 6, "its models are tested again, not trained"
-    assert explored["best"][0] < 1, "some of its actions are drawn"
 
 
 def test_the_starts_of_the_test_are_not_those_of_the_run() -> None:

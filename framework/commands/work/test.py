@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from algos.base import Progress
-from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.language import tr
@@ -21,10 +19,7 @@ from framework.disk.atomic import write_whole
 from framework.disk.csv_log import CsvLog
 from framework.disk.task_dir import TaskDir, circumstances
 from framework.errors import Interrupted, JoystickError
-from framework.loop.counter import Counter
-from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluation
-from framework.loop.iteration import Count, Iteration
 from framework.policies.policy_plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
@@ -111,18 +106,8 @@ class _Test:
             recorders.append(FirstEpisodes(trajectories, episodes, self.env.rows))
         evaluator = self.model.evaluator(self.config, self.signals.check)
         with contextlib.closing(writer):
-            explore = self._progress() if cfg.explore else None
             name = f"playing {counted(episodes, 'episode')}"
-            return evaluator.play(self.agent, episodes, recorders, explore=explore, name=name), tape
-
-    def _progress(self) -> Progress:
-        """Returns how far training was at the checkpoint, by the limits of the run."""
-        trained = GeneralConfig.model_construct(**settings_of(self.saved, self.config)["general_cfg"])
-        counter, iteration = Counter(trained.length, Phases(None), self.config.algo.offline_updates_of()), Iteration()
-        iteration.load_state(self.saved.tree["iteration"])
-        counter.count = Count(*(int(self.saved.facts[name]) for name in Count._fields))
-        counter.place = iteration.place
-        return counter.progress()
+            return evaluator.play(self.agent, episodes, recorders, name=name), tape
 
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""
@@ -139,7 +124,8 @@ class _Test:
         rows = [
             row for row in source.evaluations if row.get("update") == facts["update"] and number(row.get("episodes"))
         ]
-        if not rows or facts["seed"] != self.config.general.seed or self.config.general.explore:
+        explored = settings_of(self.saved, self.config)["general_cfg"].get("explore", False)
+        if not rows or facts["seed"] != self.config.general.seed or explored != self.config.general.explore:
             return None
         count, mean, returns = int(rows[-1]["episodes"]), rows[-1]["mean"], evaluation.returns
         if len(returns) < count:

@@ -185,7 +185,8 @@ FLAGS = [
     ("PPO", "-uuid", "every task directory has a name of its own"),
     ("PPO", "--load-best", _TEST),
     ("PPO", "--load-last-checkpoint", "use --model latest, with test NAME"),
-    ("PPO", "--deterministic", "evaluation and test do not explore"),
+    ("PPO", "--deterministic", "evaluation and test do not explore, unless general_cfg.explore is true"),
+    ("PPO", "--stochastic", "a setting is written general_cfg.explore=VALUE (true)"),
     ("PPO", "--exp-id 1", f"{_TEST}; python main.py runs lists the names"),
     # CleanRL
     ("PPO", "--env-id CartPole-v1", "a setting is written env_cfg.id=CartPole-v1"),

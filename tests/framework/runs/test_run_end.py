@@ -217,6 +217,28 @@ def test_models_since_online_evaluation_was_switched_off_are_compared_at_the_end
     assert best == max(rows, key=lambda row: (row["mean"], row["update"]))["update"]
 
 
+def test_evaluations_may_explore_and_change_nothing_of_the_training() -> None:
+    """With the exploration of that time: epsilon falls to 0 at update 330. A choice at the end and a test find the
+    same, by the counts in the checkpoint."""
+    falling = ["algo_cfg.epsilon_start=1.0", "algo_cfg.epsilon_end=0.0", "algo_cfg.epsilon_schedule=linear",
+               "algo_cfg.epsilon_decay=330", "general_cfg.online_eval_episode=20"]  # fmt: skip
+    explores, online = "general_cfg.explore=true", {}
+    for name, words in {"best": ONLINE, "drawn": [*ONLINE, explores], "chosen": [explores]}.items():
+        task = train(name, *falling, *words)
+        online[name] = read_csv(task / "results/eval.csv")
+    assert digest(Path("tasks/drawn/results/train.csv")) == digest(Path("tasks/best/results/train.csv"))
+    for update in (50, 330):
+        states = [CheckpointStore(Path("tasks", name, "models")).read(update).tree["agent"] for name in online]
+        assert repr(states[0]) == repr(states[1]) == repr(states[2])
+    drawn, best = ([row["mean"] for row in online[name]] for name in ("drawn", "best"))
+    assert [row["mean"] for row in online["chosen"]] == drawn
+    assert [one != other for one, other in zip(drawn, best, strict=True)] == [True] * 6 + [False]
+    for words, compared in (([], "online evaluation gave"), (["general_cfg.explore=false"], None)):
+        assert main(["test", "tasks/drawn", "--model", "100", *words, "--into", f"tasks/test{len(words)}"]) == 0
+        said = json.loads(Path(f"tasks/test{len(words)}/run.json").read_text())["compared"]
+        assert said is None if compared is None else compared in said and said.endswith(", the same")
+
+
 def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     for name in ("save", "finish"):
