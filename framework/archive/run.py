@@ -243,6 +243,15 @@ class RecordedRun:
         """Returns the last lines of result.json, of a run that trains."""
         return last_objects(self.task.result, TAIL_BYTES)
 
+    def newest_counts(self) -> dict[str, float | None]:
+        """Returns how far a run that trains is, by its newest episode and its newest iteration: what learns from data
+        alone has no episodes. A count is None without either."""
+        rows = self.newest_episode() or {}, (self.newest_iterations() or [{}])[-1]
+        return {
+            name: max((value for row in rows if (value := number(row.get(name))) is not None), default=None)
+            for name in ("step", "episode", "update", "iteration")
+        }
+
     # curves -----------------------------------------------------------------------------------------------
 
     @property

@@ -220,19 +220,17 @@ def _ended(turn: Turn) -> str:
 
 
 def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:
-    """Returns the share of the planned run that is done, and in words its newest episode and evaluation, and what
-    keeps it from training; no words before its first episode. until: step at which it pauses."""
+    """Returns the share of the planned run that is done, and in words its newest counts, return and evaluation, and
+    what keeps it from training; no words before its first episode or iteration. until: step at which it pauses."""
     run = RecordedRun(task.path)
-    episode = run.newest_episode()
-    if episode is None:
+    step, episodes, updates, iterations = (count or 0 for count in run.newest_counts().values())
+    if not step and not updates:
         return 0.0, ""
-    parts = [
-        tr("step {step:,}", step=episode["step"]),
-        tr("return {value}", value=short(episode["return"])),
-    ]
+    parts = [tr("step {step:,}", step=step) if step else tr("update {update:,}", update=updates)]
+    if episode := run.newest_episode():
+        parts.append(tr("return {value}", value=short(episode["return"])))
     if evaluation := run.newest_evaluation():
         parts.append(tr("evaluation {score}", score=spread(evaluation)))
     parts += filter(None, [pausing_for(task.log)])
-    last = (run.newest_iterations() or [{}])[-1]
-    share = cfg.length.share(episode["step"], episode["episode"], episode["update"], last.get("iteration", 0))
-    return min(1.0, episode["step"] / until) if until else share, "   ".join(parts)
+    share = cfg.length.share(step, episodes, updates, iterations)
+    return min(1.0, step / until) if until else share, "   ".join(parts)

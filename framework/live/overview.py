@@ -151,16 +151,12 @@ class Overview:
 
     def _progress(self, run: RecordedRun) -> Row:
         """Returns how far a running run is, by its newest iteration and episode."""
-        lines, episode = run.newest_iterations(), run.newest_episode() or {}
+        lines, counts = run.newest_iterations(), run.newest_counts()
         last: Row = lines[-1] if lines else {}
-        counts = {
-            name: max((value for row in (last, episode) if (value := number(row.get(name))) is not None), default=None)
-            for name in ("step", "episode", "update")
-        }
         seconds = number(last.get("seconds_total"))
-        share = self._share(run, [counts["step"], counts["episode"], counts["update"], number(last.get("iteration"))])
+        share = self._share(run, counts.values())
         return {
-            **counts,
+            **{name: counts[name] for name in ("step", "episode", "update")},
             "mean": number(last.get("return_mean")),
             "speed": _speed(lines),
             "seconds": seconds,

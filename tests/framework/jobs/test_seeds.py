@@ -614,6 +614,14 @@ class OneRun(job.Job):
         return 0
 
 
+def test_what_learns_from_data_alone_is_shown_by_its_updates(tmp_path: Path) -> None:
+    one, task = OneRun(tmp_path, GeneralConfig(max_episode=-1, max_update=4000)), TaskDir(tmp_path / "seed_1")
+    task.results.mkdir(parents=True)
+    (task.results / "train.csv").write_text("episode,step,update,return\n")
+    (task.results / "result.json").write_text('{"iteration": 1, "step": 0, "episode": 0, "update": 1000}\n')
+    assert one.look_at() == (0.25, " 25%   update 1,000")
+
+
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
     one, task = OneRun(tmp_path, cfg), TaskDir(tmp_path / "seed_1")
