@@ -94,6 +94,8 @@ class Measurement:
         learning.json, and the curves of the seeds."""
         command, seeds = row.command(), self.seeds or f"1..{row.seeds}"
         for words in collecting(row):
+            if words[0] != "resume":
+                shutil.rmtree(words[-1], ignore_errors=True)  # a test that was stopped begins again
             self.run(words, quiet=True)
         folder = Path("tasks") / f"Learning_{re.sub(r'[/ ,]+', '_', row.name)}_{row.settings()}_{seeds}"
         jobs = [] if self.jobs is None else ["--jobs", str(self.jobs)]

@@ -13,6 +13,7 @@ import yaml
 
 from config.read import presets
 from framework.archive import statistics
+from framework.archive.run import RecordedRun, is_run
 from framework.screen.formatting import short
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -121,10 +122,18 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def collecting(row: Row) -> list[list[str]]:
-    """Returns the arguments of the commands that collect the data of a row; none if they are there or it needs none."""
-    if not row.data or Path(row.data).exists():
+    """Returns the arguments of the commands that collect the data of a row, and what they are played with; none if they
+    are there or it needs none. A training that was stopped goes on."""
+    if not row.data or _is_whole(Path(row.data)):
         return []
-    return [words.split() for words in table()["data"][row.data]]
+    commands = [words.split() for words in table()["data"][row.data]]
+    left = [words for words in commands if not _is_whole(Path(words[-1]))]
+    return [["resume", words[-1]] if any(Path(words[-1]).glob("models/[0-9]*")) else words for words in left]
+
+
+def _is_whole(folder: Path) -> bool:
+    """Returns True for a run that has ended, and for what is no run of ours."""
+    return folder.exists() and (not is_run(folder) or RecordedRun(folder).state == "finished")
 
 
 def chosen(words: Iterable[str]) -> list[Row]:

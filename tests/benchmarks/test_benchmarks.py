@@ -190,6 +190,14 @@ def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, mon
         assert all((learning_page.ROOT / file).exists() for file in files)
         row = Row("A", "B", data=folder)
         assert learning_page.collecting(row) == [command.split() for command in commands]
+        *before, last = [command.split() for command in commands]
+        for words in before:
+            (Path(words[-1]) / "models" / "500").mkdir(parents=True)
+            (Path(words[-1]) / "run.json").write_text('{"outcome": "interrupted"}')
+        assert learning_page.collecting(row) == [*(["resume", words[-1]] for words in before), last]
+        for words in before:
+            (Path(words[-1]) / "run.json").write_text('{"finished": true}')
+        assert learning_page.collecting(row) == [last]
         Path(folder).mkdir(parents=True)
         assert learning_page.collecting(row) == []
 
