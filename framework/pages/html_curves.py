@@ -218,7 +218,7 @@ def _means(values: Array, starts: Array) -> Array:
 
 
 def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the speed in each iteration."""
+    """Returns the speed in each iteration: in steps, if there are any, and in updates."""
     names = ("step", "update", "seconds_total")
     columns = [column_of(iterations, name) for name in names]
     began = np.concatenate([[0.0], columns[2][:-1]])
@@ -229,6 +229,8 @@ def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         row: dict[str, Any] = {name: column[number] for name, column in zip(names, columns, strict=True)}
         row["episode"] = episodes[number]
         for column, name in zip(columns[:2], SPEEDS, strict=True):
+            if column[-1] == 0:
+                continue
             done = column[number] - (column[number - 1] if number else 0.0)
             row[name] = float(done / seconds[number]) if seconds[number] > 0 and done >= 0 else math.nan
         rows.append(row)

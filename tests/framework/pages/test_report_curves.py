@@ -77,6 +77,8 @@ def test_the_speed_is_that_of_each_iteration(tmp_path: Path) -> None:
         file.write('[]\n{"step": 400, "seconds_to')
     found = curves(report(folder), "speed")
     assert found == {"environment steps per second": [50, 200], "updates per second": [1, 0]}
+    rows = [{"step": 0.0, "episode": 0.0, "update": 1000.0, "seconds_total": 10.0}]
+    assert "environment steps per second" not in html_curves._speeds(rows)[0], "from data alone"
 
 
 def test_a_point_of_many_rows_is_the_mean_of_those_that_have_a_value(
