@@ -105,6 +105,13 @@ def test_a_name_of_rllib_sets_what_it_means_here(algo: str, key: str, value: obj
         assert [note for note in config.notes if note.startswith(f"--config: {key} ")], config.notes
 
 
+def test_an_evaluation_explores_if_its_settings_say_so() -> None:
+    config = of("PPO", evaluation_config={"explore": True})
+    assert config.general.explore
+    assert "--config: evaluation_config.explore true -> explore true" in config.notes
+    assert not of("PPO", evaluation_config={"explore": False}).general.explore
+
+
 def test_each_use_is_a_note() -> None:
     notes = of("PPO", num_workers=2, num_gpus=0.2, framework="torch", kl_coeff=0.3, seed=4).notes
     assert "--config: num_workers 2 -> mp_backend ray, n_workers 2" in notes
