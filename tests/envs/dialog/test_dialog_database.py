@@ -1,7 +1,7 @@
 """The databases of dialogues: queries, spellings, and files that cannot be used."""
 
 import json
-import time
+import timeit
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +71,8 @@ def test_a_rank_counts_the_matches() -> None:
 def test_a_query_among_many_trains_is_quick() -> None:
     many = Table(DOMAINS["train"], list(load(BUNDLED, IDS["town"]).tables["train"].entities) * 7)
     wanted = {"departure": "aldmere", "destination": "carrow", "day": "monday", "leaveAt": "10:00"}
-    many.match(wanted)
-    start = time.perf_counter()
-    for _ in range(200):
-        many.match(wanted)
     assert len(many.entities) > 2828
-    assert (time.perf_counter() - start) / 200 < 0.2e-3
+    assert min(timeit.repeat(lambda: many.match(wanted), number=1, repeat=200)) < 0.2e-3  # of a machine that is busy
 
 
 # ---------------------------------------------------------------------------------------------- spellings
