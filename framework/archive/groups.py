@@ -77,6 +77,7 @@ class RunResult(NamedTuple):
     best: float | None
     """Highest mean of all evaluations, which is that of models/best."""
     step: int | None
+    update: int | None
     seconds: float | None
     """Duration of the process."""
     status: int | None
@@ -105,10 +106,17 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
         episodes=last.get("episodes"),
         best=max((row["mean"] for row in run.evaluations), default=None),
         step=run.facts.step,
+        update=run.facts.update,
         seconds=None if status is None else round(seconds, 1),
         status=status,
         folder=task.path.name,
     )
+
+
+def unit_of_training(results: Iterable[RunResult]) -> str:
+    """Returns the count that says how long these runs have trained: step, or update if they learn from data alone."""
+    known = [result for result in results if result.step is not None]
+    return "update" if known and not any(result.step for result in known) else "step"
 
 
 def summary(results: Iterable[RunResult]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from config.tell.language import english, tr
 from config.tell.names import printable
 from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import RunResult, curves_of, summary
+from framework.archive.groups import RunResult, curves_of, summary, unit_of_training
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
@@ -25,8 +25,10 @@ from framework.screen import tables
 from framework.screen.formatting import between, cell, clock, counted, short, spread
 from framework.screen.stages import stage
 
-LESS = (("min", "max"), ("steps",), ("time",))
+LESS = (("min", "max"), ("steps", "updates"), ("time",))
 """Columns of the table of a group to leave out, in this order, until it fits; the CSV file has all of them."""
+COUNTS = {"step": english("steps"), "update": english("updates")}
+"""Count of a run -> head of its column."""
 LONGEST_NAME = 30
 """Characters of a name in the table."""
 STATUS: dict[int | None, str] = {None: tr("not started"), 0: tr("finished")}
@@ -103,10 +105,10 @@ def curves(runs: Mapping[str, RecordedRun], configs: Sequence[RunConfig], score:
 def sentence(result: RunResult) -> str:
     """Describes a finished run in a few words."""
     score = tr("no evaluation") if result.mean is None else _spread(result)
-    if not result.step:  # none from given data alone
-        return tr("{score} in {duration}", score=score, duration=clock(result.seconds or 0.0))
-    steps, duration = counted(result.step, "step"), clock(result.seconds or 0.0)
-    return tr("{score}, {steps} in {duration}", score=score, steps=steps, duration=duration)
+    unit, duration = unit_of_training([result]), clock(result.seconds or 0.0)
+    if not (count := getattr(result, unit)):
+        return tr("{score} in {duration}", score=score, duration=duration)
+    return tr("{score}, {steps} in {duration}", score=score, steps=counted(count, unit), duration=duration)
 
 
 def table_of_runs(
@@ -114,7 +116,8 @@ def table_of_runs(
 ) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
     ones. unit: head of the first column. groups: the results of each experiment that has several seeds."""
-    rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result)} for result in results]
+    count = unit_of_training(results)
+    rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result, count)} for result in results]
     table = tables.lines(rows)
     for names in LESS:
         if cells(table[0]) <= tables.WIDTH:
@@ -140,15 +143,15 @@ def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, st
     }
 
 
-def _cells(result: RunResult) -> dict[str, str]:
-    """Returns the cells of a run by the head of their column."""
+def _cells(result: RunResult, count: str) -> dict[str, str]:
+    """Returns the cells of a run by the head of their column. count: step or update."""
     evaluated = result.mean is not None
     return {
         english("mean ± std"): _spread(result) if evaluated else "",
         "min": _number(result.min) if evaluated else "",
         "max": _number(result.max) if evaluated else "",
         english("best"): _number(result.best) if evaluated else "",
-        **_course(result.step, result.seconds),
+        **_course(getattr(result, count), result.seconds, COUNTS[count]),
         english("status"): STATUS.get(result.status, tr("status {status}", status=result.status)),
     }
 
@@ -157,10 +160,10 @@ def _number(value: float | None) -> str:
     return "" if value is None else short(value)
 
 
-def _course(step: int | None, seconds: float | None) -> dict[str, str]:
+def _course(count: int | None, seconds: float | None, unit: str = COUNTS["step"]) -> dict[str, str]:
     """Returns the cells that say how far a training came, and how long it took."""
     return {
-        english("steps"): "" if step is None else f"{step:,}",
+        unit: "" if count is None else f"{count:,}",
         english("time"): "" if seconds is None else clock(seconds),
     }
 

@@ -17,7 +17,15 @@ from config.read.task_config import has_config
 from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import RunResult, curves_of, group_facts, result, results_of, summary
+from framework.archive.groups import (
+    RunResult,
+    curves_of,
+    group_facts,
+    result,
+    results_of,
+    summary,
+    unit_of_training,
+)  # fmt: skip
 from framework.archive.run import RecordedRun
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
@@ -107,14 +115,16 @@ class TrainedGroup:
             (tr("interquartile mean"), facts.get("interquartile_mean")),
             (tr("finished"), ended),
         ]
-        heads = (tr("seed"), tr("mean"), tr("std"), tr("best"), tr("steps"), tr("time (s)"), tr("state"))
+        count = unit_of_training(rows)
+        counted_in = tr("updates") if count == "update" else tr("steps")
+        heads = (tr("seed"), tr("mean"), tr("std"), tr("best"), counted_in, tr("time (s)"), tr("state"))
         cells = [
             (
                 html_page.plain(row.name),
                 row.mean,
                 row.std,
                 row.best,
-                row.step,
+                getattr(row, count),
                 row.seconds,
                 outcome.shown(self._state(row)),
             )

@@ -10,7 +10,7 @@ from config.read.task_files import REPORT
 from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import Array, Curves, shown
-from framework.archive.groups import RunResult, summary
+from framework.archive.groups import RunResult, summary, unit_of_training
 from framework.archive.run import RecordedRun
 from framework.disk.facts import Circumstances
 from framework.pages import charts
@@ -141,14 +141,16 @@ def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
 
 
 def _runs(folder: Path, group: Group) -> str:
-    heads = (tr("run"), tr("state"), tr("mean ± std"), tr("min"), tr("max"), tr("best"), tr("steps"), tr("time"))
+    count = unit_of_training(run.result for run in group.runs)
+    counted_in = tr("updates") if count == "update" else tr("steps")
+    heads = (tr("run"), tr("state"), tr("mean ± std"), tr("min"), tr("max"), tr("best"), counted_in, tr("time"))
     rows = []
     for label, state, result, reason in group.runs:
         report = html.address(folder / result.folder / REPORT, folder)
         score = None if result.mean is None else html.Number(f"{short(result.mean)} ± {short(result.std or 0.0)}")
         lasted = None if result.seconds is None else html.Number(clock(result.seconds))
         name = html.Link(label, report) if report else label
-        numbers = result.min, result.max, result.best, result.step
+        numbers = result.min, result.max, result.best, getattr(result, count)
         state = outcome.shown(state)
         state = tr("{state}: {reason}", state=state, reason=reason) if reason else state
         rows.append((name, state, score, *numbers, lasted))

@@ -387,9 +387,9 @@ def wait_for(condition: Callable[[], bool], process: Forked | None = None, secon
 
 
 def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
-    good = [RunResult(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
-    bad = RunResult(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
-    none = RunResult(4, None, None, None, None, None, None, None, None, None, "seed_4")
+    good = [RunResult(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 9, 65.0, 0, f"seed_{n}") for n in (1, 2)]
+    bad = RunResult(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, None, 3.0, 2, "seed_3")
+    none = RunResult(4, None, None, None, None, None, None, None, None, None, None, "seed_4")
     assert results.table_of_runs([*good, bad, none]) == [
         "",
         "seed  mean ± std  min  max  best   steps  time       status",
@@ -404,6 +404,10 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "",
     ]
     assert "no run finished with an evaluation" in results.table_of_runs([bad, none])
+    from_data = results.table_of_runs([one._replace(step=0, update=9000) for one in good])
+    assert "updates" in from_data[1].split()
+    assert "9,000" in from_data[2].split()
+    assert results.sentence(good[0]._replace(step=0, update=9000)) == "1 ± 1, 9,000 updates in 1:05"
 
 
 @pytest.mark.parametrize(
@@ -417,7 +421,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
 )
 def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
     """What does not fit is left out; seeds.csv has it."""
-    one = RunResult(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
+    one = RunResult(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 9, 36_000.0, 137, "x")
     lines = results.table_of_runs([one, one])
     assert max(map(len, lines)) <= 80
     assert not set(left_out) & set(lines[1].split())
@@ -505,7 +509,9 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
 def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **changes: Any) -> group_page.Group:
     """What a page shows of finished runs, with curves that rise from 0 to these returns."""
     runs = [
-        group_page.Member(f"seed {n}", "finished", RunResult(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
+        group_page.Member(
+            f"seed {n}", "finished", RunResult(n, value, 0.5, 0, 9, 20, value, 100, 9, 65.0, 0, f"seed_{n}")
+        )
         for n, value in enumerate(returns, start=1)
     ]
     lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
@@ -554,7 +560,7 @@ def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path:
 
 
 def test_the_page_of_a_group_that_has_begun_is_a_page_too(tmp_path: Path) -> None:
-    none = RunResult(1, None, None, None, None, None, None, None, None, None, "seed_1")
+    none = RunResult(1, None, None, None, None, None, None, None, None, None, None, "seed_1")
     shown = a_group(1.0, runs=[group_page.Member("seed 1", "waiting", none)], drawn="10:15", curves=None)
     page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
     assert "As it stood at 10:15" in page
