@@ -76,6 +76,8 @@ class Progress(NamedTuple):
     window it is the share at the start of the window's collection."""
     phase: float = 0
     """Phase of the curriculum, for episodes that begin now; 0 without one."""
+    evaluating: bool = False
+    """True in episodes that nothing is learned from: no expert is asked, no earlier version plays."""
 
 
 class Act(NamedTuple):

@@ -14,6 +14,7 @@ import yaml
 from config.read import presets
 from framework.archive import statistics
 from framework.archive.run import RecordedRun, is_run
+from framework.disk.task_dir import checkpoint_numbers
 from framework.screen.formatting import short
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -128,12 +129,17 @@ def collecting(row: Row) -> list[list[str]]:
         return []
     commands = [words.split() for words in table()["data"][row.data]]
     left = [words for words in commands if not _is_whole(Path(words[-1]))]
-    return [["resume", words[-1]] if any(Path(words[-1]).glob("models/[0-9]*")) else words for words in left]
+    return [["resume", words[-1]] if checkpoint_numbers(Path(words[-1], "models")) else words for words in left]
 
 
 def _is_whole(folder: Path) -> bool:
-    """Returns True for a run that has ended, and for what is no run of ours."""
-    return folder.exists() and (not is_run(folder) or RecordedRun(folder).state == "finished")
+    """Returns True for a run that has ended, and for what is no run of ours. Raises BenchmarkError for one that another
+    process writes."""
+    if not folder.exists() or not is_run(folder):
+        return folder.exists()
+    if (state := RecordedRun(folder).state) == "running":
+        raise BenchmarkError(f"{folder} is being written by another process")
+    return state == "finished"
 
 
 def chosen(words: Iterable[str]) -> list[Row]:

@@ -138,7 +138,8 @@ class GeneralConfig(Strict):
     """Number of episodes per evaluation, each with its own start state."""
     explore: bool = False
     """Evaluations and tests act with the exploration that training has at that time: a stochastic policy draws its
-    actions. Data to learn from (collect_traj) need it: without it they have one action for each state."""
+    actions, start_steps and epsilon are random actions. Data to learn from (collect_traj) need it: without it they have
+    one action for each state."""
 
     # loading
     load_checkpoint: bool = False

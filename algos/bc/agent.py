@@ -53,7 +53,7 @@ class Agent(PolicyAgent[ActorCritic]):
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         # the squared error learns no deviation, so what it plays while it collects is the action itself
         act = super().act(obs, state, mask, None if self.squared else explore)
-        if explore is None or self.expert is None:
+        if explore is None or self.expert is None or explore.progress.evaluating:
             return act
         return self._labeled(act, self.expert(obs, mask), explore)
 

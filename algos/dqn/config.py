@@ -81,8 +81,8 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
     epsilon_decay = 20_000
 
     eval_epsilon: Fraction = 0.0
-    """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
-    0.001, so that a policy cannot repeat one memorized game."""
+    """Probability of a random action in evaluation and test, with every exploration_type; with general_cfg.explore it
+    is that of training. Papers on Atari use 0.05 or 0.001, so that a policy cannot repeat one memorized game."""
 
     def memory(self, rows: int) -> ReplaySpec:
         spec = super().memory(rows)

@@ -270,14 +270,14 @@ def make_evaluator(
     watch: Watch,
     phase: Callable[[], float | None] = lambda: None,
     recorders: Iterable[Recorder] = (),
-    progress: Callable[[], Progress] = Progress,
+    progress: Callable[[], Progress | None] = lambda: None,
 ) -> Evaluator:
-    """Makes what plays whole episodes as general_cfg.explore says. recorders: see every evaluation. progress: returns
-    how far training is."""
+    """Makes what plays whole episodes. recorders: see every evaluation. progress: returns how far training is, if the
+    episodes explore."""
     cfg = config.general
     score = return_name(cfg.score_policy) if cfg.score_policy else None
     seeing = (*_numbering(_parts_in(config, env), env, training=False), *recorders)
-    return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score, progress if cfg.explore else None)
+    return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score, progress)
 
 
 def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:

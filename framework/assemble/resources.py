@@ -86,13 +86,13 @@ def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
 
 
 def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
-    """Returns the size of what is copied from replay memories for a while: a frame by a save (a load holds it as read
-    from the file, as arrays, and beside the one before), and a chunk by sampling and by the learner."""
+    """Returns the size of what is copied from replay memories for a while: a frame by a save, twice if observations
+    share images (a load holds it once, as read from the file), and a chunk by sampling and by the learner."""
     replays = [policy for policy in plan.learning if isinstance(policy.memory, ReplaySpec)]
     if not replays:
         return 0
     chunk = max(chunk_bytes(config, policy) for policy in replays)
-    return 3 * min(FRAME_BYTES, sum(policy_bytes(config, policy) for policy in replays)) + 2 * chunk
+    return 2 * min(FRAME_BYTES, sum(policy_bytes(config, policy) for policy in replays)) + 2 * chunk
 
 
 def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:

@@ -17,6 +17,8 @@ from framework.errors import CheckpointError
 
 FRAME_BYTES = 32 * 2**20
 """Largest size of a frame. A save or a load holds one at once beside the memory."""
+MOST_DESCRIPTION_BYTES = 2**20
+"""Largest size of the description of a frame's arrays, of which each has a line."""
 SEGMENT_BYTES = 64 * 2**20
 """Size of a file after which the next one begins, so that old files can be deleted."""
 KEPT_JOURNALS = 5
@@ -219,10 +221,17 @@ def _arrays(frame: bytes) -> dict[str, np.ndarray]:
     """Returns the arrays that a frame describes, without a copy of them: safetensors' own reader makes one of each, in
     an order that changes, so that a load took by chance one array more or less of memory."""
     begin = 8 + int.from_bytes(frame[:8], "little")
-    content, arrays = memoryview(frame)[begin:], {}
+    if begin > MOST_DESCRIPTION_BYTES:
+        raise ValueError(tr("a frame has a description of {count:,} bytes", count=begin))
+    content, arrays, reached = memoryview(frame)[begin:], {}, 0
     for name, entry in json.loads(frame[8:begin]).items():
         first, end = entry["data_offsets"]
+        if first != reached or end < first:  # a small frame could name the same bytes any number of times
+            raise ValueError(tr("the arrays of a frame do not lie one after the other"))
         arrays[name] = np.frombuffer(content[first:end], _NAMES[entry["dtype"]]).reshape(entry["shape"])
+        reached = end
+    if reached != len(content):
+        raise ValueError(tr("the arrays of a frame do not lie one after the other"))
     return arrays
 
 

@@ -100,7 +100,7 @@ class Evaluator:
         recorders: Iterable[Recorder] = (),
         phase: Callable[[], float | None] = lambda: None,
         score: str | None = None,
-        progress: Callable[[], Progress] | None = None,
+        progress: Callable[[], Progress | None] = lambda: None,
     ) -> None:
         """recorders: see every evaluation, but not the random policy. phase: returns the phase of the curriculum.
         score: number of an episode that counts as its return; None: the sum of its rewards. progress: returns how far
@@ -125,9 +125,7 @@ class Evaluator:
     ) -> Evaluation:
         """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. name: of what is done,
         for a person who waits and for the log. progress: how far training was, if it has gone on since."""
-        if self.progress is not None and progress is None:
-            progress = self.progress()
-        explore = None if self.progress is None else progress
+        explore = progress or self.progress()
         self.latest = self._play(agent, episodes, (*self.recorders, *recorders), name, steps, explore)
         return self.latest
 
@@ -150,7 +148,7 @@ class Evaluator:
 
         with stage(name, how_far, logged=True):
             collector = self._collector(agent, recorders, explore is not None)
-            progress = (explore or Progress())._replace(phase=collector.phase or 0)
+            progress = (explore or Progress())._replace(phase=collector.phase or 0, evaluating=True)
             evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
         if not self._warned and any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             self._warned = True

@@ -1,13 +1,13 @@
 """Trains in rounds, iteration by iteration, until a stop rule is met; evaluates and saves between rounds."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from algos.base import Progress, TrainableActor, Tree
 from config.config import GeneralConfig
-from config.model.course import RunLength
 from config.tell.language import tr
 from config.tell.system_errors import reason_of
 from framework.collect.fragment import Accepted
@@ -270,9 +270,13 @@ class Trainer:
         name = tr(EVALUATING, update=self.count.update)
         return self.evaluator.play(self.agent, self.cfg.online_eval_episode, name=name)
 
-    def progress_at(self, checkpoint: Tree) -> Progress:
-        """Returns how far this run was at a checkpoint of this content."""
-        return progress_at(checkpoint, self.counter.length, self.counter.offline)
+    def exploration(self, saved: Saved | None = None) -> Progress | None:
+        """Returns how far training is, or was at a checkpoint, if evaluations explore."""
+        if not self.cfg.explore:
+            return None
+        if saved is not None:
+            return progress_at(saved, self.cfg, self.counter.offline)
+        return _of_schedules(self.counter.progress(), self.counter.offline)
 
     def save(self) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
@@ -372,9 +376,20 @@ def _check_numbers(tree: Tree) -> None:
             raise ValueError(f"{name} is neither a number nor null: {tree[name]!r}")
 
 
-def progress_at(checkpoint: Tree, length: RunLength, offline: int) -> Progress:
-    """Returns how far training was at a checkpoint of this content. length, offline: see Counter."""
-    counter, iteration = Counter(length, Phases(None), offline), Iteration()
-    iteration.load_state(checkpoint["iteration"])
-    counter.count, counter.place = Count(**checkpoint["count"]), iteration.place
-    return counter.progress()
+def progress_at(saved: Saved, settings: GeneralConfig, offline: int) -> Progress:
+    """Returns how far training was at a checkpoint, by the limits that it was saved with; without a record of them, by
+    these settings. offline: see Counter. May raise BAD_CONTENT."""
+    recorded = saved.facts.get("config")
+    if recorded is not None:
+        settings = GeneralConfig.model_construct(**recorded["general_cfg"])
+    _check_numbers(saved.tree)
+    counter, iteration = Counter(settings.length, Phases(None), offline), Iteration()
+    iteration.load_state(saved.tree["iteration"])
+    counter.count, counter.place = Count(**saved.tree["count"]), iteration.place
+    return _of_schedules(counter.progress(), offline)
+
+
+def _of_schedules(progress: Progress, offline: int) -> Progress:
+    """Returns the progress that exploration outside of training depends on: its schedules count environment steps, of
+    which a run from data alone makes none, and are over there."""
+    return progress._replace(step=sys.maxsize) if offline < 0 else progress

@@ -71,7 +71,7 @@ class MultiPolicyAgent(TrainableActor):
         def acting(agent: Actor, inputs: Array, past: Array | None, able: Array | None) -> Act:
             return agent.sample_action(inputs, past, progress, rng, able)
 
-        return self._act(obs, state, acting, training=True)
+        return self._act(obs, state, acting, training=not progress.evaluating)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self._act(obs, state, lambda agent, inputs, past, able: agent.predict_action(inputs, past, able))

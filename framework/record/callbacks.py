@@ -80,7 +80,7 @@ class RunningEpisode:
         """Seed of the episode, which is also its name in train.csv."""
         self.worker, self.row = worker, row
         self.in_evaluation = in_evaluation
-        """True for an episode of an evaluation, which has no exploration and does not train."""
+        """True for an episode of an evaluation, which does not train."""
         self.length = 0
         self.total_reward = 0.0
         """Sum of rewards, over all agents."""

@@ -28,7 +28,7 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
         try:
             agent.load_state(saved.tree["agent"])
             name = tr(EVALUATING, update=number)
-            progress = trainer.progress_at(saved.tree)
+            progress = trainer.exploration(saved)
             evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode, name=name, progress=progress)
         except EnvError as error:
             warn(tr("the last models could not all be evaluated: {error}", error=error))

@@ -220,7 +220,7 @@ class Experiment:
         recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
         self.evaluator = build.make_evaluator(
             config, eval_env, self.check, self.watch, phases.evaluation, recorders,
-            lambda: self.trainer.counter.progress(),
+            lambda: self.trainer.exploration(),
         )  # fmt: skip
         observers: list[Observer] = [log, *([CallbackObserver(user, self.handle(self))] if user else [])]
         if cfg.video_fre:
@@ -659,6 +659,6 @@ class Experiment:
         """Films the evaluation episodes of the best model, or shows them in a window."""
         saved = self.store.read("best", with_journal=False)
         agent.load_state(saved.tree["agent"])
-        tape, progress = Tape(self.evaluator.env.rows), self.trainer.progress_at(saved.tree)
+        tape, progress = Tape(self.evaluator.env.rows), self.trainer.exploration(saved)
         evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,), progress=progress)
         self.output.film(evaluation, tape, self.check, self.watch)

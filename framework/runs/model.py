@@ -44,12 +44,18 @@ class Model(NamedTuple):
         """Makes what plays it as the evaluations of its run do, in their phase of a curriculum."""
         phases = Phases(config.general.curriculum)
         phases.load(self.saved.tree.get("phase"))
+        progress = self._progress(config) if config.general.explore else None
+        return build.make_evaluator(config, self.env, check, self.watch, phases.evaluation, recorders, lambda: progress)
 
-        def progress() -> Progress:
+    def _progress(self, config: RunConfig) -> Progress:
+        """Returns how far training was at the checkpoint."""
+        try:
             trained = GeneralConfig.model_construct(**resume.settings_of(self.saved, config)["general_cfg"])
-            return progress_at(self.saved.tree, trained.length, config.algo.offline_updates_of())
-
-        return build.make_evaluator(config, self.env, check, self.watch, phases.evaluation, recorders, progress)
+            return progress_at(self.saved, trained, config.algo.offline_updates_of())
+        except BAD_CONTENT as error:
+            raise CheckpointError(
+                "{path} does not fit this config: {error}", path=as_written(self.saved.path), error=error
+            ) from error
 
 
 def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: Iterable[str] = ()) -> RunConfig:

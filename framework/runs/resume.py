@@ -21,7 +21,16 @@ from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
 from framework.screen.stages import stage
 
-FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "start_from"}
+FIXED_GENERAL = {
+    "algo_name",
+    "env_name",
+    "seed",
+    "max_step",
+    "model_save_unit",
+    "score_policy",
+    "start_from",
+    "explore",
+}
 """Settings of general_cfg that a resume may not change."""
 ADJUSTABLE_ENV = {"render_mode"}
 """Settings of env_cfg that a resume may change."""

@@ -25,7 +25,6 @@ from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
 from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput
 from framework.runs.model import Model, opened
-from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted, number
 
@@ -124,8 +123,8 @@ class _Test:
         rows = [
             row for row in source.evaluations if row.get("update") == facts["update"] and number(row.get("episodes"))
         ]
-        explored = settings_of(self.saved, self.config)["general_cfg"].get("explore", False)
-        if not rows or facts["seed"] != self.config.general.seed or explored != self.config.general.explore:
+        general = self.config.general
+        if not rows or facts["seed"] != general.seed or source.general.get("explore", False) != general.explore:
             return None
         count, mean, returns = int(rows[-1]["episodes"]), rows[-1]["mean"], evaluation.returns
         if len(returns) < count:

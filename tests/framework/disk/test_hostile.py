@@ -156,9 +156,10 @@ def test_wrong_types_in_a_manifest_are_damage(folder, body):
         store.read(5)
 
 
-def frame_of(description, content=b"12345678"):
-    """Returns a frame of the journal with this description of its arrays, whole by its checksum."""
-    text = description if isinstance(description, bytes) else json.dumps({"first": description}).encode()
+def frame_of(description, content=b"12345678", names=("first",)):
+    """Returns a frame of the journal with this description of each of its arrays, whole by its checksum."""
+    named = dict.fromkeys(names, description)
+    text = description if isinstance(description, bytes) else json.dumps(named).encode()
     data = struct.pack("<Q", len(text)) + text + content
     return struct.pack("<4sQQ32s", b"JYJ1", len(data), 0, hashlib.sha256(bytes(8) + data).digest()) + data
 
@@ -172,6 +173,9 @@ def frame_of(description, content=b"12345678"):
         struct.pack("<4sQQ32s", b"JYJ1", 0, 5, hashlib.sha256((5).to_bytes(8, "little")).digest()),
         struct.pack("<4sQQ32s", b"JYJ1", 4, 5, hashlib.sha256((5).to_bytes(8, "little") + b"1234").digest()) + b"1234",
         frame_of(b""), frame_of(b"[]"), frame_of(b"[" * 100_000), frame_of(b"5"), frame_of({}), frame_of([]),
+        frame_of({"dtype": "I64", "shape": [1], "data_offsets": [0, 8]}, names=("first", "after")),
+        frame_of({"dtype": "I64", "shape": [1], "data_offsets": [0, 8]}, b"1234567890123456"),
+        frame_of(b'{"first": 5}' + b" " * 2**20),
         *(
             frame_of({"dtype": "I64", "shape": [1], "data_offsets": [0, 8]} | changed)
             for changed in (

@@ -214,11 +214,11 @@ def test_uniform_samples_do_not_depend_on_how_many_come_in_a_chunk():
 
 
 def test_the_estimate_counts_what_a_save_and_a_chunk_copy(monkeypatch):
-    """MEM-2: 100,000 transitions of 42 + 8 bytes are 5 MB, three frames of it 15 MB, and two chunks of 64 x 64."""
+    """MEM-2: 100,000 transitions of 42 + 8 bytes are 5 MB, two frames of it 10 MB, and two chunks of 64 x 64."""
     config = loaded(None, "general_cfg.algo_name=DQN", "algo_cfg.batch_size=64", "algo_cfg.buffer_size=100000")
     step = 2 * 16 + 8 + 10 + 2 * 4
     assert resources.step_bytes(config, policy_of(config, spec_of(VECTOR))) == step
-    needed = 4 * 100_000 * step + 2 * 64 * 64 * step
+    needed = 3 * 100_000 * step + 2 * 64 * 64 * step
     monkeypatch.setattr(machine, "available_bytes", lambda: needed)
     assert resources.memories_that_fit(config, plan(config, spec_of(VECTOR))) == 1
     monkeypatch.setattr(machine, "available_bytes", lambda: needed - 1)
@@ -231,7 +231,7 @@ def test_a_large_memory_is_not_copied_as_a_whole():
     frame = 28_224 + 8  # each image once, one more in a hundred steps, and two numbers of 4 bytes
     ring = resources.memory_bytes(config, plan(config, spec_of(IMAGE)))
     assert ring == 1_000_000 * (frame + frame // 100 + 8 + 8 + 10 + 8)
-    assert resources._copied_bytes(config, plan(config, spec_of(IMAGE))) <= 3 * FRAME_BYTES + 2 * resources.CHUNK_BYTES
+    assert resources._copied_bytes(config, plan(config, spec_of(IMAGE))) <= 2 * FRAME_BYTES + 2 * resources.CHUNK_BYTES
 
 
 def test_windows_count_the_drawn_action_and_its_log_probability():

@@ -653,7 +653,7 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     assert one.look_at() == (1.0, "ended in 1:05")
     one.turns[one.stage].end = StageEnd(one.stage, 130, stopped=True)
     assert one.look_at() == (1.0, "stopped after 1:05")
-    [_, line] = tables.lines([results._cells(result(task, 1, 130, 64.9))])
+    [_, line] = tables.lines([results._cells(result(task, 1, 130, 64.9), "step")])
     assert line.split()[-1] == "stopped"
 
 
