@@ -11,7 +11,7 @@ import torch
 
 import algos
 import joystick
-from algos.base import Array
+from algos.base import Array, Progress
 from config.read.loader import ConfigError, RunConfig
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
@@ -238,6 +238,15 @@ def test_the_policy_of_a_run_is_an_expert(tmp_path: Path) -> None:
     ):
         asked(str(tmp_path / "expert"), "Acrobot-v1", into=tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_an_evaluation_that_explores_asks_no_expert(tmp_path: Path) -> None:
+    with collecting(tmp_path, "DAgger", "run", expert=f"{__name__}:upright", beta=1.0) as run:
+        obs, asked = np.ones((2, 4), np.float32), []
+        run.agent.expert = lambda *seen: asked.append(seen) or np.zeros(2, np.int64)
+        for evaluating in (True, False):
+            run.agent.sample_action(obs, None, Progress(evaluating=evaluating), np.random.default_rng(0))
+            assert bool(asked) != evaluating
 
 
 def test_an_expert_is_for_a_single_agent_and_for_runs() -> None:

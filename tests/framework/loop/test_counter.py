@@ -34,7 +34,7 @@ def test_schedules_follow_what_was_accepted_and_learned() -> None:
     counter.accepted(steps=60, episodes=2)
     counter.learned(updates=5)
     counter.accepted(steps=40, episodes=1)
-    assert counter.progress() == (100, 3, 5, 0.25, 0)
+    assert counter.progress() == (100, 3, 5, 0.25, 0, False)
 
 
 def test_a_number_with_the_name_of_a_policy_is_not_its_return() -> None:

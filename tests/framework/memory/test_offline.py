@@ -3,6 +3,7 @@
 import contextlib
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -477,6 +478,20 @@ def test_a_test_collects_the_episodes_that_count_and_explores_if_asked_to(tmp_pa
         shares[explore] = min(written["actions"].mean(), 1 - written["actions"].mean())
     assert shares["false"] < 0.02
     assert 0.02 < shares["true"] < 0.3
+
+
+def test_exploration_after_data_alone_is_that_of_the_end_of_its_schedules(tmp_path: Path) -> None:
+    """No step is ever made that would end random actions: without it, evaluations that explore were random."""
+    data, quiet = data_for(tmp_path, "DiscreteCQL"), {"epsilon_start": 1.0, "epsilon_end": 0.0}
+    with run_of(tmp_path, "DiscreteCQL", "run", data, general={"explore": True}, **quiet) as run:
+        run.train()
+        exploring = run.evaluate(5)["returns"]
+    with joystick.Run.resume(tmp_path / "run") as run:
+        assert run._experiment.trainer.exploration().step == sys.maxsize
+        assert run.evaluate(5)["returns"] == exploring
+        obs = np.zeros((50, 4), np.float32)
+        drawn = run.agent.sample_action(obs, None, run._experiment.trainer.exploration(), np.random.default_rng(0))
+        assert len(set(drawn.action.tolist())) == 1
 
 
 # with Ray -------------------------------------------------------------------------------------------------

@@ -113,6 +113,9 @@ def test_the_actions_of_opponents_are_those_of_their_version():
     assert (actions == np.where(slots.past(records), 0, 1)).all()
     best = slots.actions(agent.layout.decode_action(agent.predict_action(obs, None).action))
     assert (best == 1).all()  # evaluations play the newest version
+    evaluating = Run(config, local(config)).now()._replace(evaluating=True)
+    drawn = agent.sample_action(obs, None, evaluating, np.random.default_rng(0))
+    assert (slots.actions(agent.layout.decode_action(drawn.action)) == 1).all()  # also those that explore
 
 
 def test_a_resumed_league_has_the_same_versions_to_the_bit():

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -89,6 +88,13 @@ def train(name: str, *words: str, status: int = 0) -> Path:
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def reseal(manifest: Path, body: dict[str, Any]) -> None:
+    """Writes a manifest anew, with its checksum. Best shares its files with a numbered checkpoint."""
+    text = json.dumps(body, sort_keys=True).encode()
+    manifest.unlink()
+    manifest.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
 
 
 def outcome(task: Path) -> dict[str, Any]:
@@ -237,6 +243,31 @@ def test_evaluations_may_explore_and_change_nothing_of_the_training() -> None:
         assert main(["test", "tasks/drawn", "--model", "100", *words, "--into", f"tasks/test{len(words)}"]) == 0
         said = json.loads(Path(f"tasks/test{len(words)}/run.json").read_text())["compared"]
         assert said is None if compared is None else compared in said and said.endswith(", the same")
+
+
+def test_a_longer_plan_does_not_change_how_earlier_checkpoints_explore() -> None:
+    """The limit that was planned then says how much is explored, at the end of the run and in a test."""
+    falling = ["algo_cfg.exploration_type=softmax", "algo_cfg.temperature={linear: [50.0, 0.1]}",
+               "general_cfg.explore=true"]  # fmt: skip
+    train("run", *falling, "--pause-at-step", "150", "general_cfg.max_total_step=200")
+    assert main(["resume", "run", "general_cfg.max_total_step=330"]) == 0
+    assert main(["test", "run", "--model", "100", "--into", "tasks/test"]) == 0
+    assert json.loads(Path("tasks/test/run.json").read_text())["compared"].endswith(", the same")
+    assert main(["resume", "run", "general_cfg.explore=false", "general_cfg.max_total_step=400"]) == 2
+
+
+@pytest.mark.parametrize("part", ["count", "iteration", "config"])
+def test_a_checkpoint_without_what_exploration_needs_is_answered(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    task = train("run", "general_cfg.explore=true")
+    for path in task.glob("models/*/manifest.json"):
+        body = json.loads(path.read_bytes().splitlines()[0])
+        if part == "config":
+            body["facts"]["config"] = {"general_cfg": 5}
+        else:
+            body["tree"]["$dict"][part] = 5
+        reseal(path, body)
+    assert main(["test", "run"]) == 2
+    assert "does not fit this config" in capsys.readouterr().err
 
 
 def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -503,10 +534,7 @@ def test_a_checkpoint_without_its_circumstances_allows_no_verdict() -> None:
     for path in Path("tasks/run/models").glob("*/manifest.json"):
         body = json.loads(path.read_bytes().splitlines()[0])
         del body["facts"]["exactness"], body["facts"]["config"]
-        text = json.dumps(body, sort_keys=True).encode()
-        shutil.copy(path, "aside")  # best shares its files with a numbered checkpoint
-        path.unlink()
-        path.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
+        reseal(path, body)
     entry = resumed()
     assert entry["exact"] is None
     assert "does not record" in entry["inexact_because"][0]
