@@ -298,9 +298,9 @@ class RayBackend:
         yield learned
 
     def _get(self, refs: Any) -> Any:
-        """Calls ray.get. Raises Lost if the data server or a learner died."""
+        """Returns the answers of processes. Raises Lost if the data server, a learner or our own Ray died."""
         try:
-            return self.ray.get(refs)
+            return ray_errors.answers(self.ray, refs)
         except self.ray.exceptions.RayError as error:
             cause = ray_errors.raised(self.ray.exceptions, error)
             if len(self.learners) > 1 and _of_meeting(cause):

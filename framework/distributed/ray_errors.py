@@ -74,6 +74,15 @@ def must_run() -> None:
         raise Lost("Ray's own process {name} has ended: killed, out of memory, or crashed", name=name)
 
 
+def answers(ray: Any, refs: Any) -> Any:
+    """Returns what the references stand for. Raises Lost if our own Ray ends meanwhile: it may never come then."""
+    while True:
+        try:
+            return ray.get(refs, timeout=POLL_SECONDS)
+        except ray.exceptions.GetTimeoutError:
+            must_run()
+
+
 def raised(kinds: Any, error: Exception) -> Any:
     """Returns the error that the code of a process raised. Raises Lost if the error is Ray's own: an argument or result
     was lost with another process or with a node."""

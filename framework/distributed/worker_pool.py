@@ -157,7 +157,7 @@ class WorkerPool:
     def receive(self, worker: WorkerHandle) -> tuple[Report, Any] | None:
         """Returns a report that has come and the reference to its fragment; None if the worker has died."""
         try:
-            report: Report = self.ray.get(worker.requests[0].report)
+            report: Report = ray_errors.answers(self.ray, worker.requests[0].report)
         except Exception as error:
             self._failed(worker, error)
             return None
@@ -191,7 +191,7 @@ class WorkerPool:
         answers = []
         for worker, call in calls:
             try:
-                answers.append(self.ray.get(call))
+                answers.append(ray_errors.answers(self.ray, call))
             except self.ray.exceptions.RayTaskError as error:
                 raise ray_errors.raised(self.ray.exceptions, error) from None
             except self.ray.exceptions.RayActorError as error:
@@ -252,7 +252,7 @@ class WorkerPool:
         self._look_for(worker)
         if worker.actor is not None and worker.begun is None:
             try:
-                state: Tree = self.ray.get(worker.actor.state.remote(worker.accepted))
+                state: Tree = ray_errors.answers(self.ray, worker.actor.state.remote(worker.accepted))
                 return state
             except Exception as error:
                 self._failed(worker, error)
@@ -269,7 +269,7 @@ class WorkerPool:
             worker.steps, worker.incarnation = int(state["steps"]), int(state["incarnation"])
             worker.episode = state["rows"]["episode"].copy()
             try:
-                rows = self.ray.get(call)
+                rows = ray_errors.answers(self.ray, call)
             except Exception as error:
                 self._failed(worker, error)
                 rows = range(len(worker.episode))
@@ -284,7 +284,7 @@ class WorkerPool:
     def _answer(self, ref: Any) -> Any:
         """Returns None if the worker died; the death is handled at the next request."""
         try:
-            return self.ray.get(ref)
+            return ray_errors.answers(self.ray, ref)
         except self.ray.exceptions.RayActorError:
             return None
 

@@ -9,6 +9,7 @@ import pytest
 import torch.distributed
 
 from framework.collect.collector import Collector
+from framework.distributed import ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.ray_backend import _of_meeting
 from framework.errors import JoystickError
@@ -349,3 +350,20 @@ def test_with_another_number_of_workers_each_goes_on_where_it_stood(counts, algo
         for row in (0, 1):
             numbers = [number for w, r, number, _ in episodes if (w, r) == (worker, row)]
             assert numbers == list(range(len(numbers))), "none is left out"
+
+
+def test_no_answer_is_waited_for_once_our_own_ray_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in the object store of a raylet that was killed never comes; after some seconds Ray would end the
+    driver without a word."""
+    looks = iter([None, None, "raylet"])
+
+    class Silent:
+        exceptions = FakeRay.exceptions
+
+        def get(self, ref: object, timeout: float) -> None:
+            raise self.exceptions.GetTimeoutError(ref)
+
+    monkeypatch.setattr(ray_errors, "ended_part", lambda: next(looks))
+    with pytest.raises(Lost, match="Ray's own process raylet has ended"):
+        ray_errors.answers(Silent(), "reference")
+    assert ray_errors.answers(FakeRay(), []) == []

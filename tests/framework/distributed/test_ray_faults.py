@@ -40,7 +40,8 @@ class Run:
             if facts.get("processes"):
                 return facts
             time.sleep(0.05)
-        raise AssertionError(f"the run did not begin: {self.process.communicate()[0]}")
+        output = self.process.communicate()[0]
+        raise AssertionError(f"the run did not begin, status {self.process.returncode}: {output}")
 
     def episodes(self, count: int, workers: Set[int] = frozenset()) -> list[dict]:
         """The rows of train.csv, once they are this many and the last forty come from all of these workers."""
