@@ -9,7 +9,7 @@ import numpy as np
 
 from config.read.loader import RunConfig
 from config.read.task_files import RUN, GroupFiles
-from config.tell.language import tr
+from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves
 from framework.archive.run import RecordedRun
@@ -111,6 +111,10 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
         status=status,
         folder=task.path.name,
     )
+
+
+COUNTS = {"step": english("steps"), "update": english("updates")}
+"""Count of a run -> head of its column."""
 
 
 def unit_of_training(results: Iterable[RunResult]) -> str:

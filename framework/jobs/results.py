@@ -15,7 +15,7 @@ from config.tell.language import english, tr
 from config.tell.names import printable
 from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import RunResult, curves_of, summary, unit_of_training
+from framework.archive.groups import COUNTS, RunResult, curves_of, summary, unit_of_training
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
@@ -27,8 +27,6 @@ from framework.screen.stages import stage
 
 LESS = (("min", "max"), ("steps", "updates"), ("time",))
 """Columns of the table of a group to leave out, in this order, until it fits; the CSV file has all of them."""
-COUNTS = {"step": english("steps"), "update": english("updates")}
-"""Count of a run -> head of its column."""
 LONGEST_NAME = 30
 """Characters of a name in the table."""
 STATUS: dict[int | None, str] = {None: tr("not started"), 0: tr("finished")}

@@ -18,6 +18,7 @@ from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import Curves
 from framework.archive.groups import (
+    COUNTS,
     RunResult,
     curves_of,
     group_facts,
@@ -116,8 +117,7 @@ class TrainedGroup:
             (tr("finished"), ended),
         ]
         count = unit_of_training(rows)
-        counted_in = tr("updates") if count == "update" else tr("steps")
-        heads = (tr("seed"), tr("mean"), tr("std"), tr("best"), counted_in, tr("time (s)"), tr("state"))
+        heads = (tr("seed"), tr("mean"), tr("std"), tr("best"), tr(COUNTS[count]), tr("time (s)"), tr("state"))
         cells = [
             (
                 html_page.plain(row.name),

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from algos.base import Progress, TrainableActor, Tree
@@ -275,7 +275,7 @@ class Trainer:
         if not self.cfg.explore:
             return None
         if saved is not None:
-            return progress_at(saved, self.cfg, self.counter.offline)
+            return progress_at(saved, {**self.facts, **saved.facts}["config"]["general_cfg"], self.counter.offline)
         return _of_schedules(self.counter.progress(), self.counter.offline)
 
     def save(self) -> None:
@@ -376,14 +376,12 @@ def _check_numbers(tree: Tree) -> None:
             raise ValueError(f"{name} is neither a number nor null: {tree[name]!r}")
 
 
-def progress_at(saved: Saved, settings: GeneralConfig, offline: int) -> Progress:
-    """Returns how far training was at a checkpoint, by the limits that it was saved with; without a record of them, by
-    these settings. offline: see Counter. May raise BAD_CONTENT."""
-    recorded = saved.facts.get("config")
-    if recorded is not None:
-        settings = GeneralConfig.model_construct(**recorded["general_cfg"])
+def progress_at(saved: Saved, general: Mapping[str, Any], offline: int) -> Progress:
+    """Returns how far training was at a checkpoint. general: section general_cfg that it was saved with, for its
+    limits. offline: see Counter. May raise BAD_CONTENT."""
     _check_numbers(saved.tree)
-    counter, iteration = Counter(settings.length, Phases(None), offline), Iteration()
+    length = GeneralConfig.model_construct(**general).length
+    counter, iteration = Counter(length, Phases(None), offline), Iteration()
     iteration.load_state(saved.tree["iteration"])
     counter.count, counter.place = Count(**saved.tree["count"]), iteration.place
     return _of_schedules(counter.progress(), offline)

@@ -10,7 +10,7 @@ from config.read.task_files import REPORT
 from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import Array, Curves, shown
-from framework.archive.groups import RunResult, summary, unit_of_training
+from framework.archive.groups import COUNTS, RunResult, summary, unit_of_training
 from framework.archive.run import RecordedRun
 from framework.disk.facts import Circumstances
 from framework.pages import charts
@@ -142,8 +142,7 @@ def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
 
 def _runs(folder: Path, group: Group) -> str:
     count = unit_of_training(run.result for run in group.runs)
-    counted_in = tr("updates") if count == "update" else tr("steps")
-    heads = (tr("run"), tr("state"), tr("mean ± std"), tr("min"), tr("max"), tr("best"), counted_in, tr("time"))
+    heads = (tr("run"), tr("state"), tr("mean ± std"), tr("min"), tr("max"), tr("best"), tr(COUNTS[count]), tr("time"))
     rows = []
     for label, state, result, reason in group.runs:
         report = html.address(folder / result.folder / REPORT, folder)

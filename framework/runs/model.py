@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from algos.base import Progress, TrainableActor
-from config.config import GeneralConfig
 from config.read.loader import RunConfig, load
 from config.read.paths import as_written
 from config.tell.language import tr
@@ -50,8 +49,8 @@ class Model(NamedTuple):
     def _progress(self, config: RunConfig) -> Progress:
         """Returns how far training was at the checkpoint."""
         try:
-            trained = GeneralConfig.model_construct(**resume.settings_of(self.saved, config)["general_cfg"])
-            return progress_at(self.saved, trained, config.algo.offline_updates_of())
+            general = resume.settings_of(self.saved, config)["general_cfg"]
+            return progress_at(self.saved, general, config.algo.offline_updates_of())
         except BAD_CONTENT as error:
             raise CheckpointError(
                 "{path} does not fit this config: {error}", path=as_written(self.saved.path), error=error

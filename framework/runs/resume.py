@@ -22,15 +22,8 @@ from framework.errors import TaskDirError
 from framework.screen.stages import stage
 
 FIXED_GENERAL = {
-    "algo_name",
-    "env_name",
-    "seed",
-    "max_step",
-    "model_save_unit",
-    "score_policy",
-    "start_from",
-    "explore",
-}
+    "algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "explore", "start_from",
+}  # fmt: skip
 """Settings of general_cfg that a resume may not change."""
 ADJUSTABLE_ENV = {"render_mode"}
 """Settings of env_cfg that a resume may change."""
