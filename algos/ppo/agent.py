@@ -110,7 +110,7 @@ class Agent(OnPolicyAgent):
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         cfg = self.cfg
-        outputs, values = self.policy.outputs(batch), self.policy.value(batch)
+        outputs, values = self.policy.outputs_and_value(batch)
         entropy = self.policy.distribution.entropy(outputs).mean()
         policy = self._policy_loss(outputs, batch)
         value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -9,11 +10,12 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
+from algos.common.fast.layers import Network
 from algos.common.maths.distributions import Distribution, distribution_for
 from algos.common.maths.gaussian import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.maths.returns import RewardScaler, discounted_sums, gae, rewards_of
 from algos.common.nets import networks
-from algos.common.nets.layers import Features
+from algos.common.nets.layers import Features, RandomZeros
 from algos.common.nets.observations import Normalizer
 from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
@@ -57,6 +59,7 @@ class ActorCritic(Policy):
                 spec, cfg.critic_layers, heads, cfg, seed + 1, init="orthogonal", normalizer=normalizer
             )  # fmt: skip
             self.critic = self.networks["critic"] = critic.to(device)
+        self._together = in_common(self.actor, self.critic) if self.sees == "obs" else None
         head = head_of(self.actor)
         self.noise = None if head is None else StateNoise(head, cfg.sde_sample_freq)
         """Noise that depends on the state; None for noise of each step."""
@@ -133,6 +136,14 @@ class ActorCritic(Policy):
         assert self.critic is not None
         return passes.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
+    def outputs_and_value(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns `outputs` and `value`; layers with which both networks begin are computed once."""
+        if self._together is None or not isinstance(batch["obs"], Tensor):
+            return self.outputs(batch), self.value(batch)
+        front, actor, critic = self._together
+        features = front(batch["obs"])
+        return self.distribution.masked(actor(features), batch.get("action_mask")), critic(features).squeeze(1)
+
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns V(s) and V of the true successor, [T, N] each, or with several heads [T, N, heads]."""
         assert self.critic is not None
@@ -140,6 +151,23 @@ class ActorCritic(Policy):
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
         value, next_value = passes.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
+
+
+def in_common(first: nn.Module, second: nn.Module | None) -> tuple[Network, Network, Network] | None:
+    """Returns the layers with which two networks begin, and the rest of each; None if they share no weights there."""
+    if not (isinstance(first, Network) and isinstance(second, Network)):
+        return None
+    pairs = takewhile(lambda pair: _are_one(*pair), zip(first, second, strict=False))
+    front = [module for module, _ in pairs]
+    if not any(True for module in front for _ in module.parameters()):
+        return None
+    return Network(*front), Network(*first[len(front) :]), Network(*second[len(front) :])
+
+
+def _are_one(first: nn.Module, second: nn.Module) -> bool:
+    """Returns True for one layer, and for two of a function without weights or chance."""
+    is_function = not isinstance(first, RandomZeros) and not first.state_dict()
+    return first is second or (is_function and type(first) is type(second) and repr(first) == repr(second))
 
 
 def _distribution(cfg: Any, spec: EnvSpec) -> Distribution:
@@ -324,11 +352,12 @@ class OnPolicyAgent(PolicyAgent[ActorCritic]):
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss of both networks, and the metrics."""
         cfg, distribution = self.cfg, self.policy.distribution
-        outputs = self.policy.outputs(batch)
+        if self.policy.critic is None:
+            outputs, value = self.policy.outputs(batch), torch.zeros((), device=self.device)
+        else:
+            outputs, values = self.policy.outputs_and_value(batch)
+            value = squared_error(values, batch["target"])
         policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
-        value = torch.zeros_like(policy)
-        if self.policy.critic is not None:
-            value = squared_error(self.policy.value(batch), batch["target"])
         entropy = distribution.entropy(outputs).mean()
         loss = policy + cfg.value_coef * value - self.now.entropy_coef * entropy
         return loss, detached(self.METRICS, loss, policy, value, entropy)
