@@ -114,6 +114,8 @@ def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     with _without_main():
         env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+    for process in env.processes:
+        process._popen.terminate = process._popen.kill  # the process leaves SIGTERM to this one
     _open.add(env)
     return GymnasiumVector(Masked(env), name, facts, visit=partial(_visit, env))
 
@@ -165,14 +167,19 @@ def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array
     return results
 
 
+def _left_to_parent(number: int, frame: Any) -> None:
+    """Does nothing."""
+
+
 def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
     if os.getpid() != parent:
-        # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for asks_to_save in ("SIGUSR1", "SIGUSR2"):  # a batch system may send them to all processes of a job
-            if hasattr(signal, asks_to_save):
-                signal.signal(getattr(signal, asks_to_save), signal.SIG_IGN)
+        # a terminal and a batch system send them to all processes: the parent saves, and needs its rows until then
+        for word in ("SIGINT", "SIGUSR1", "SIGUSR2"):
+            if hasattr(signal, word):
+                signal.signal(getattr(signal, word), signal.SIG_IGN)
+        for word in ("SIGTERM", "SIGHUP"):  # programs that the environment starts can be ended by these
+            if hasattr(signal, word):
+                signal.signal(getattr(signal, word), _left_to_parent)
     return Row(make_env(maker, name, number), name, number)
 
 

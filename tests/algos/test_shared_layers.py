@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from torch import nn
+from torch import Tensor, nn
 
 from algos.base import EnvSpec, Progress, UnfitError
 from algos.common.nets import critics
 from algos.common.nets.networks import NetworkError, build
+from algos.common.parts.actor_critic import in_common
 from algos.common.parts.optim import parameters_of
 from algos.common.settings import NetworkConfig
-from config.model.layers import Conv2d, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear
+from config.model.layers import Conv2d, Dropout, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear
 from tests.tools.core import agent_of
 from tests.tools.distributed import frozen
 from tests.tools.joint import numbers
@@ -158,6 +159,51 @@ def test_actor_and_critic_share_a_layer_that_the_optimizer_moves_once(algo):
     moved = layer.weight.detach().numpy()
     shared = [name for name, array in agent.weights().items() if np.array_equal(array, moved)]
     assert [name.split(".")[0] for name in shared] == ["actor", "critic"]
+
+
+def computed(agent, batch) -> tuple[int, Tensor, Tensor, list[Tensor]]:
+    """Number of passes through the shared layer in a loss, the outputs of both networks, and the gradients."""
+    [layer], passes, plain = agent.spec.shared["trunk"], [], nn.Linear.forward
+    layer.forward = lambda x: passes.append(x) or plain(layer, x)
+    outputs, values = agent.policy.outputs_and_value(batch)
+    (outputs.square().sum() + values.square().sum()).backward()
+    del layer.forward
+    gradients = [p.grad for p in agent.networks.parameters()]
+    agent.networks.zero_grad(set_to_none=True)
+    return len(passes), outputs.detach(), values.detach(), gradients
+
+
+@pytest.mark.parametrize("algo", ["PPO", "A2C"])
+def test_layers_with_which_actor_and_critic_begin_are_computed_once(algo):
+    agent = agent_of(algo, spec_of(), actor_layers=trunk(), critic_layers=trunk())
+    batch = {"obs": numbers(np.random.default_rng(0), 6, 4)}
+    once, *of_one_pass = computed(agent, batch)
+    agent.policy._together = None
+    twice, *of_two = computed(agent, batch)
+    assert (once, twice) == (1, 2)
+    torch.testing.assert_close(of_one_pass, of_two)
+
+
+OWN, TRUNK = Linear(layer_size=[6]), Linear(layer_size=[6], shared="trunk")
+
+
+@pytest.mark.parametrize(
+    ("actor", "critic", "modules"),
+    [
+        ([TRUNK, OWN], [TRUNK, OWN], 2),
+        ([TRUNK], [TRUNK.model_copy(update={"activation": "tanh"})], 1),
+        ([TRUNK, Dropout(rate=0.5)], [TRUNK, Dropout(rate=0.5)], 2),
+        ([TRUNK.model_copy(update={"frozen": True})], [TRUNK], 2),
+        ([OWN, TRUNK], [OWN, TRUNK], None),
+        ([OWN], [OWN], None),
+        ([TRUNK, Lstm(layer_size=[3])], [TRUNK], None),
+    ],
+)
+def test_only_the_layers_that_are_one_are_computed_once(actor, critic, modules):
+    """A function without weights belongs to them, but not one of chance, as each network draws its own zeros."""
+    spec = spec_of()
+    front = in_common(*(build(spec, layers, 2, CFG, seed) for seed, layers in enumerate([actor, critic])))
+    assert (None if front is None else len(front[0])) == modules
 
 
 def test_the_step_of_trpo_leaves_a_frozen_layer_to_the_critic():

@@ -114,12 +114,14 @@ def test_a_process_that_is_killed_is_reported_and_close_ends_the_others():
     assert not any(process.is_alive() for process in processes)
 
 
-def test_a_process_of_an_environment_leaves_ctrl_c_to_its_parent():
-    """OSX-1: a Ctrl-C reaches every process of a terminal, and the round must still be finished and saved."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+def test_a_process_of_an_environment_leaves_signals_to_its_parent(number):
+    """OSX-1: a Ctrl-C, the end of a terminal and that of a batch job reach every process, and the round must still be
+    finished and saved."""
     env = cartpole("async", rows=2)
     env.reset(everyone(env), np.arange(2))
     for process in env._mode.env.processes:
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
     time.sleep(0.05)
     assert np.isfinite(env.step(np.zeros(2, int)).obs).all()
     env.close()
@@ -134,7 +136,7 @@ def test_a_process_of_an_environment_can_be_ended_whatever_its_parent_does_on_a_
         for process in env._mode.env.processes:
             process.terminate()
             process.join(5)
-            assert process.exitcode == -signal.SIGTERM
+            assert process.exitcode == -signal.SIGKILL
         env.close()
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -304,6 +304,9 @@ DEFECTS = [
     Defect("`--dry-run` passed a memory that the run refuses",
            ("framework/commands/test_dry_run.py::test_a_memory_that_the_run_refuses_is_refused",)),
     Defect("Ctrl-C while a test was filmed was not obeyed", (f"{_END}test_a_film_in_test_mode_obeys_a_signal",)),
+    Defect("the end of a terminal or of a batch job ended the processes of an environment, and nothing was saved",
+           ("framework/runs/test_save_signals.py::"
+            "test_a_signal_to_all_processes_of_a_run_reaches_no_process_of_its_environment",)),
     Defect("a chunk of images had no bound: 0.9 GB",
            ("framework/disk/test_memory_bounds.py::test_a_chunk_of_images_has_fewer_minibatches",)),
     Defect("with Ray, all that was new in the memory went through the driver at each save",

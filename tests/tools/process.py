@@ -236,3 +236,12 @@ def fork_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     _import_early()
     monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None, PIPE=None))
     monkeypatch.setattr(children, "POLL_SECONDS", 0.01)
+
+
+def wait_for(condition: Callable[[], bool], process: Forked | None = None, seconds: float = 60) -> None:
+    """Waits until this is true; the process, if there is one, must run until then."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        assert process is None or process.poll() is None, process.stderr
+        time.sleep(0.05)

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ from framework.screen.terminal import Screen
 from framework.seeding import number
 from main import main
 from tests.tools.charts import charts, kinds, lines, scripts
-from tests.tools.process import Forked, forked, forking
+from tests.tools.process import Forked, forked, forking, wait_for
 from tests.tools.tuning import run as run
 
 __all__ = ["forking"]
@@ -373,14 +372,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_for(condition: Callable[[], bool], process: Forked | None = None, seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        assert process is None or process.poll() is None, process.stderr
-        time.sleep(0.05)
 
 
 # -------------------------------------------------------------------------------------------- what is shown

@@ -1,5 +1,6 @@
 """SIGUSR1 and SIGUSR2 save a checkpoint between two rounds and change nothing else; a second SIGTERM says nothing."""
 
+import json
 import os
 import re
 import signal
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from framework.archive.run import RecordedRun
 from framework.loop.trainer import Trainer
 from framework.runs import signals
 from framework.runs.signals import SaveSignals, StopSignals, ignored_by_children
 from main import main
+from tests.tools.process import Forked, wait_for
 
 WORDS = ("--algo=DQN", "general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.max_total_step=300",
          "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.online_eval_episode=2",
@@ -79,6 +82,20 @@ def test_a_run_that_is_asked_to_save_says_so_in_a_line_and_stays_the_run_that_it
         one, other = (tmp_path / folder / name for folder in ("run", "alone"))
         assert one.exists() == other.exists()
         assert not one.exists() or one.read_bytes() == other.read_bytes(), name
+
+
+@pytest.mark.run
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_all_processes_of_a_run_reaches_no_process_of_its_environment(tmp_path: Path, number: int) -> None:
+    """The end of a terminal or of a batch job; the run still collects its round, and saves the state of its rows."""
+    rows = ("env_cfg.n_envs=2", "env_cfg.vectorization=async", "general_cfg.max_total_step=1000000")
+    run = Forked(*WORDS, *rows, "--into", str(tmp_path / "run"), new_session=True)
+    wait_for(lambda: (tmp_path / "run/models").exists() and numbers(tmp_path / "run"), run)
+    os.killpg(run.pid, number)
+    assert run.wait() == 128 + number, run.stderr
+    assert (run.stderr.count("saving and stopping"), "error" in run.stderr) == (1, False)
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert (RecordedRun(tmp_path / "run").state, str(facts["update"])) == ("interrupted", numbers(tmp_path / "run")[-1])
 
 
 def numbers(run: Path) -> list[str]:
