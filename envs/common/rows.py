@@ -115,7 +115,7 @@ def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
     with _without_main():
         env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
     for process in env.processes:
-        process._popen.terminate = process._popen.kill  # the process leaves SIGTERM to this one
+        _end_by_kill(process)
     _open.add(env)
     return GymnasiumVector(Masked(env), name, facts, visit=partial(_visit, env))
 
@@ -165,6 +165,11 @@ def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array
                 raise raised
             results.append(result)
     return results
+
+
+def _end_by_kill(process: Any) -> None:
+    """Makes `terminate` of a process, also that at the end of this program, one that it cannot leave to its parent."""
+    process._popen.terminate = process._popen.kill
 
 
 def _left_to_parent(number: int, frame: Any) -> None:

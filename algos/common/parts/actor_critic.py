@@ -159,9 +159,9 @@ def in_common(first: nn.Module, second: nn.Module | None) -> tuple[Network, Netw
         return None
     pairs = takewhile(lambda pair: _are_one(*pair), zip(first, second, strict=False))
     front = [module for module, _ in pairs]
-    if not any(True for module in front for _ in module.parameters()):
+    if not any(list(module.parameters()) for module in front):
         return None
-    return Network(*front), Network(*first[len(front) :]), Network(*second[len(front) :])
+    return Network(*front), Network(*list(first)[len(front) :]), Network(*list(second)[len(front) :])
 
 
 def _are_one(first: nn.Module, second: nn.Module) -> bool:
