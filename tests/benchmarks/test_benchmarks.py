@@ -183,9 +183,9 @@ def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, mon
     """Each folder of data has commands, of files that exist, and the last one writes it."""
     table, named = learning_page.table()["data"], {row.data for row in learning_page.rows() if row.data}
     assert named == set(table)
-    for number, (folder, commands) in enumerate(table.items()):
-        (tmp_path / str(number)).mkdir()
-        monkeypatch.chdir(tmp_path / str(number))  # what one needs may be the data of another
+    for index, (folder, commands) in enumerate(table.items()):
+        (tmp_path / str(index)).mkdir()
+        monkeypatch.chdir(tmp_path / str(index))  # what one needs may be the data of another
         assert commands[-1].split()[-2:] == ["--into", folder]
         files = [words[words.index("--yaml") + 1] for words in map(str.split, commands) if "--yaml" in words]
         assert all((learning_page.ROOT / file).exists() for file in files)
