@@ -67,7 +67,7 @@ def test_a_name_that_only_looks_like_an_old_game_stays(env):
 @pytest.mark.parametrize("algo", ["IQN", "QRDQN"])
 def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
     notes = loaded(algo=algo, env="ALE/Pong-v5").notes
-    others = "BTR, DQN, PPO, RainbowDQN"
+    others = "BTR, DQN, PPO, PQN, RainbowDQN"
     assert notes[1] == f"ALE/Pong-v5 may need the env_cfg of the presets in presets/_atari, which are for {others}"
     assert len(loaded(algo="DQN", env="ALE/Pong-v5").notes) == 1
 
