@@ -83,8 +83,12 @@ class Row:
 
     def shown(self) -> str:
         """Returns the same command as typed in the project's folder."""
+        return " ".join(["--yaml", self.shown_file(), *self.changes()])
+
+    def shown_file(self) -> str:
+        """Returns the path of the preset from the project's folder."""
         path = self.file()
-        return " ".join(["--yaml", str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), *self.changes()])
+        return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
     def settings(self) -> str:
         """Returns a fingerprint of all settings of the command: a measurement with another one is of another run."""
@@ -191,7 +195,7 @@ How a row is measured:
   or connect four against Random and against a perfect player; the first lines of the presets have the results.
 
 """
-EXPLORED = """; a policy of {names} draws its actions, as in the published result"""
+EXPLORED = """; with {names} a policy draws its actions"""
 CURVES = """\
 ## Curves
 
@@ -257,7 +261,7 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[st
     known, sources = list(known), content["sources"]
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
     counts = [f"{sum(row.name in results for row in rows)} of {len(rows)}" for rows in (whole, short_ones)]
-    names = " and ".join(dict.fromkeys(f"{row.algo} in {row.env}" for row in known if row.explores()))
+    names = " and ".join(dict.fromkeys(f"`{row.shown_file()}`" for row in known if row.explores()))
     explored = EXPLORED.format(names=names) if names else ""
     introduction = INTRODUCTION.format(least=LEAST_EPISODES, whole=counts[0], short=counts[1], explored=explored)
     lines = [introduction + SUMMARY.rstrip("\n"), "", *summary(known, results, content["families"]), ""]
