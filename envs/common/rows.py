@@ -179,12 +179,11 @@ def _left_to_parent(number: int, frame: Any) -> None:
 def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
     if os.getpid() != parent:
         # a terminal and a batch system send them to all processes: the parent saves, and needs its rows until then
-        for word in ("SIGINT", "SIGUSR1", "SIGUSR2"):
+        for word in ("SIGINT", "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGHUP"):
             if hasattr(signal, word):
-                signal.signal(getattr(signal, word), signal.SIG_IGN)
-        for word in ("SIGTERM", "SIGHUP"):  # programs that the environment starts can be ended by these
-            if hasattr(signal, word):
-                signal.signal(getattr(signal, word), _left_to_parent)
+                # programs that the environment starts take over SIG_IGN alone: they can be ended by the last two
+                leave = _left_to_parent if word in ("SIGTERM", "SIGHUP") else signal.SIG_IGN
+                signal.signal(getattr(signal, word), leave)
     return Row(make_env(maker, name, number), name, number)
 
 

@@ -60,6 +60,7 @@ class ActorCritic(Policy):
             )  # fmt: skip
             self.critic = self.networks["critic"] = critic.to(device)
         self._together = in_common(self.actor, self.critic) if self.sees == "obs" else None
+        """Layers that both networks begin with, and the rest of each; None if there are none."""
         head = head_of(self.actor)
         self.noise = None if head is None else StateNoise(head, cfg.sde_sample_freq)
         """Noise that depends on the state; None for noise of each step."""
