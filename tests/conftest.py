@@ -22,6 +22,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: sever
 # runs of tests compile nothing, which takes many seconds, unless a test asks for it (tools/compiler.py)
 os.environ["CXX"] = "no-compiler-in-tests"
 os.environ["JOYSTICK_FIXED_KERNELS"] = "1"  # a measurement of kernels would decide the last bits of tests
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's job in the background: tests send Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # modules are compiled once, not by each of some hundred processes
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -7,6 +7,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -81,6 +82,7 @@ def on_a_terminal(answer: str, *words: str, pause: float = 0.0, **more: str) -> 
     process, terminal = pty.fork()
     if process == 0:
         os.environ.update(more)
+        signal.alarm(60)  # ends a process that waits for an answer that never comes
         sys.stdin = open(0)  # noqa: SIM115
         become(lambda: main(list(words)), 1, 2)
     shown, asked = b"", False
