@@ -251,6 +251,13 @@ ZOO = {
     ),
 }  # fmt: skip
 """Environment -> rows, steps, and the settings of PPO in rl-baselines3-zoo that its speed depends on."""
+NATURE = (
+    "[{layer_type: conv2d, out_channel: 32, kernel_size: 8, stride: 4, shared: first}, "
+    "{layer_type: conv2d, out_channel: 64, kernel_size: 4, stride: 2, shared: second}, "
+    "{layer_type: conv2d, out_channel: 64, kernel_size: 3, stride: 1, shared: third}, "
+    "{layer_type: linear, layer_size: [512], activation: relu, shared: top}]"
+)
+"""Layers of the Nature network, shared by actor and critic."""
 
 
 @dataclass(frozen=True)
@@ -341,6 +348,15 @@ class Works:
         title = "DQN, images of 84x84x4 that cost nothing, Nature network, batch 32, an update per 4 steps"
         return self.work(title, 1.5, sides, share=0.85)
 
+    def ppo_images(self) -> Workload:
+        """Returns PPO on images, whose actor and critic share the convolutions, as with stable-baselines3."""
+        work = ("ppo_images", 4096)
+        layers = f"algo_cfg.actor_layers={NATURE}", f"algo_cfg.critic_layers={NATURE}"
+        images = "--allow-import", "blank_images", f"env_cfg.id={BLANK}"
+        sides = {**self.ours((*images, *rows_of_ppo(8, 4096), *layers)), **self.sb3(work)}
+        title = "PPO, images of 84x84x4 that cost nothing, Nature network, 8 rows x 128 steps, minibatch 256, 4 epochs"
+        return self.work(title, 1.0, sides)
+
     def zoo(self, name: str) -> Workload:
         """Returns PPO on an environment with the settings of rl-baselines3-zoo."""
         rows, steps, *words = ZOO[name]
@@ -366,7 +382,7 @@ def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]
         "native": [works.native()],
         "sac": [works.continuous("SAC", 1.6)],
         "td3": [works.continuous("TD3", 1.5)],
-        "images": [works.images()],
+        "images": [works.images(), works.ppo_images()],
         "zoo": [works.zoo(name) for name in ZOO],
     }
     if threads == 1 and device == "cpu":
