@@ -1,7 +1,8 @@
 """Shortest possible learning time: the matrix products (or convolutions) of all updates, and one pass of Adam for each.
 
 python benchmarks/floor.py floor|fast THREADS WORK
-WORK: dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
+WORK: dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS |
+    ppo_images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
 the same kernels. floor: products as torch makes them; fast: as fast/layers.py does here (general_cfg.kernels).
 """
@@ -95,20 +96,30 @@ def td3(updates: int) -> tuple[int, list[Work]]:
 def images(steps: int) -> tuple[int, list[Work]]:
     """The Nature network on 32 observations of 84x84x4 in each fourth step after 100: target and online network,
     without activations."""
-    online = nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3, 1), nn.Flatten())
+    look, learn, step = nature(32, 2)
+    return (steps - 100) // 4, [look, learn, step]
+
+
+def ppo_images(steps: int) -> tuple[int, list[Work]]:
+    """The Nature network on 256 observations, four epochs: the updates of a window of 128 steps of 8 rows."""
+    _, learn, step = nature(256, 3)
+    return steps // 1024, 16 * [learn, step]
+
+
+def nature(batch: int, outputs: int) -> tuple[Work, Work, Work]:
+    """Returns a pass of the Nature network, one with its gradients, and a step of Adam."""
+    network = nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3, 1), nn.Flatten())
     linear = Linear if FAST else nn.Linear
-    online += nn.Sequential(linear(3136, 512), linear(512, 2))
-    x = torch.randn(32, 4, 84, 84).to(memory_format=torch.channels_last)
-    online.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    network += nn.Sequential(linear(3136, 512), linear(512, outputs))
+    x = torch.randn(batch, 4, 84, 84).to(memory_format=torch.channels_last)
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def learn() -> None:
-        with torch.inference_mode():
-            online(x)
-        online(x).sum().backward()
+        network(x).sum().backward()
 
     learn()
-    optimizer = torch.optim.Adam(online.parameters(), 1e-4, fused=True)
-    return (steps - 100) // 4, [learn, optimizer.step]
+    optimizer = torch.optim.Adam(network.parameters(), 1e-4, fused=True)
+    return torch.inference_mode()(lambda: network(x)), learn, optimizer.step
 
 
 def main() -> None:
@@ -117,7 +128,7 @@ def main() -> None:
     torch.set_flush_denormal(True)
     if threads := int(sys.argv[2]):
         torch.set_num_threads(threads)
-    kinds = {"dqn": dqn, "ppo": ppo, "sac": sac, "td3": td3, "images": images}
+    kinds = {"dqn": dqn, "ppo": ppo, "sac": sac, "td3": td3, "images": images, "ppo_images": ppo_images}
     numbers = [int(word) for word in sys.argv[4:]]
     times, works = kinds[sys.argv[3]](*numbers)  # type: ignore[operator]
     for work in works:

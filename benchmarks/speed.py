@@ -353,9 +353,9 @@ class Works:
         work = ("ppo_images", 4096)
         layers = f"algo_cfg.actor_layers={NATURE}", f"algo_cfg.critic_layers={NATURE}"
         images = "--allow-import", "blank_images", f"env_cfg.id={BLANK}"
-        sides = {**self.ours((*images, *rows_of_ppo(8, 4096), *layers)), **self.sb3(work)}
+        sides = {**self.ours((*images, *rows_of_ppo(8, 4096), *layers)), **self.sb3(work), **self.floors(work)}
         title = "PPO, images of 84x84x4 that cost nothing, Nature network, 8 rows x 128 steps, minibatch 256, 4 epochs"
-        return self.work(title, 1.0, sides)
+        return self.work(title, 1.3, sides)
 
     def zoo(self, name: str) -> Workload:
         """Returns PPO on an environment with the settings of rl-baselines3-zoo."""

@@ -8,8 +8,10 @@ from torch import nn
 
 from algos.base import EnvSpec
 from algos.common.fast.layers import Linear
+from algos.common.nets import observations as module
 from algos.common.nets.networks import build
-from algos.common.nets.observations import NetworkError, encode, is_channel_last
+from algos.common.nets.observations import NetworkError, encode, in_parts, is_channel_last
+from algos.common.parts.passes import of_window
 from algos.common.settings import NetworkConfig
 from config.model.composite import Composite
 from config.model.layers import mlp
@@ -114,3 +116,31 @@ def test_flat_actions_are_their_numbers_and_their_choices_as_zeros_and_ones() ->
     assert shape == (7,)
     only_numbers = Composite(Tuple((Box(-9, 9, (2,), np.float32),)))
     assert nn.Sequential(*encode(only_numbers)[0])(torch.tensor([[3.0, 4.0]])).tolist() == [[3.0, 4.0]]
+
+
+# ------------------------------------------------------------------------------------------------ parts of a window
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows"),
+    [((300, 84, 84, 4), [148, 148, 4]), ((9, 2000, 2000), [1] * 9), ((1000, 4), [1000]), ((5,), [5]), ((0, 4), [0])],
+)
+def test_observations_are_split_by_what_a_cache_holds(shape: tuple[int, ...], rows: list[int]) -> None:
+    assert [len(part) for part in in_parts(torch.zeros(1).expand(shape))] == rows
+
+
+def test_a_window_in_parts_has_the_outputs_of_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    network = nn.Sequential(nn.Flatten(), nn.Linear(12, 2, bias=False))
+    network.register_forward_hook(lambda _, given, __: calls.append(len(given[0])))
+    obs, ended = torch.rand(4, 3, 2, 6), torch.zeros(4, 3, dtype=torch.bool)
+    ended[1, 2] = True
+    window = {"obs": obs, "next_obs": obs + 1, "terminated": ended, "truncated": torch.zeros_like(ended)}
+    whole = of_window(network, window)
+    assert calls == [12, 3, 1]
+    monkeypatch.setattr(module, "CACHED", 60)
+    parts = of_window(network, window)
+    assert calls[3:] == [5, 5, 2, 3, 1]
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one, other)
+    torch.testing.assert_close(parts[1][1, 2], network(obs[1, 2:3] + 1)[0])

@@ -19,6 +19,14 @@ Front = tuple[list[nn.Module], Shape]
 """Modules that encode the raw column, and the shape of one row of features."""
 
 PIXEL_MAX = 255
+CACHED = 2**22
+"""Numbers of the observations that are passed through a network at once where there are no gradients: the first layers
+of more images, which are many times as large, would be computed in main memory."""
+
+
+def in_parts(obs: Tensor) -> tuple[Tensor, ...]:
+    """Splits observations [B, ...] into parts of CACHED numbers at most, or of one observation."""
+    return obs.split(max(1, CACHED // max(1, math.prod(obs.shape[1:]))))
 
 
 class NetworkError(UnfitError):

@@ -18,7 +18,7 @@ from algos.common.fast import compiled_steps, kernels, switch
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.returns import LIMIT
-from algos.common.nets.observations import Normalizer, ToFloat
+from algos.common.nets.observations import Normalizer, ToFloat, in_parts
 from algos.common.nets.recurrent import Observed, Recurrent, View, n_step_returns, real
 
 
@@ -31,7 +31,7 @@ def of_window(network: nn.Module, window: Batch, state: Tensor | None = None) ->
         if isinstance(network, Recurrent) and state is not None:
             return network.unroll_both(obs, next_obs, state, window["first"])
         ended = window["terminated"] | window["truncated"]
-        out = network(obs.flatten(0, 1)).unflatten(0, ended.shape)
+        out = torch.cat([network(part) for part in in_parts(obs.flatten(0, 1))]).unflatten(0, ended.shape)
         following = torch.cat([out[1:], network(next_obs[-1]).unsqueeze(0)])
         if ended.any():
             following[ended] = network(next_obs[ended])
