@@ -13,7 +13,7 @@ from envs.several.joint import JointActionSpace
 from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
-from framework.collect.fragment import Episode, Recorder
+from framework.collect.fragment import RETURN, Episode, Recorder
 from framework.log import LOGGER
 from framework.policies.returns import AgentReturns
 from framework.screen.formatting import counted
@@ -47,6 +47,11 @@ class Evaluation(NamedTuple):
             return np.array([episode.total for episode in self.episodes])
         returns = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
         return np.array(returns or [0.0])  # the policy may control no agent in an episode
+
+    @property
+    def has_score(self) -> bool:
+        """Whether any episode has the number that counts as its return."""
+        return self.score is None or any(self.score in episode.metrics for episode in self.episodes)
 
     @property
     def mean(self) -> float:
@@ -112,7 +117,8 @@ class Evaluator:
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
         self.latest: Evaluation | None = None
         """Result of the last call of `play`; None before the first."""
-        self._warned = False
+        self._warnings: set[str] = set()
+        """Messages that were logged, once each."""
 
     def play(
         self,
@@ -150,13 +156,18 @@ class Evaluator:
             collector = self._collector(agent, recorders, explore is not None)
             progress = (explore or Progress())._replace(phase=collector.phase or 0, evaluating=True)
             evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
-        if not self._warned and any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
-            self._warned = True
-            LOGGER.warning(
-                tr("an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier"),
-                LONGEST_EPISODE,
-            )
+        if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
+            cut = tr("an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier")
+            self._warn_once(cut, LONGEST_EPISODE)
+        if self.score is not None and not evaluation.has_score:
+            absent = tr("no agent of policy %s played in the episodes of an evaluation: its score, 0, says nothing")
+            self._warn_once(absent, self.score.removeprefix(RETURN))
         return evaluation
+
+    def _warn_once(self, message: str, value: object) -> None:
+        if message not in self._warnings:
+            self._warnings.add(message)
+            LOGGER.warning(message, value)
 
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
