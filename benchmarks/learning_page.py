@@ -187,8 +187,9 @@ How a row is measured:
   of the last ones, since the choice by evaluations would need the environment that such a run is meant to do without.
   Where the two lie far apart, the score depends on when the training stops.
 - **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
-- **Time** is the training time of one run, with the number of runs at once; **random** is the mean of the random
-  policy, over the same number of episodes.
+- **Time** is the training time of one run, with the number of runs at once, by the clock: most rows were trained beside
+  other work, which slowed or suspended them, so that it is an upper bound. **random** is the mean of the random policy,
+  over the same number of episodes.
 - A **published** number comes from another program, often with other settings, another
   number of steps and fewer runs; the [sources](#sources) describe how it was measured.
 - Self-play has no row, since its mean return is 0. `python benchmarks/board_games.py TASK` plays a policy of tictactoe
