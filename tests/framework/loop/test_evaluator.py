@@ -12,6 +12,11 @@ from framework.seeding import number
 from tests.tools.core import CountingEnv, PolicyOfNothing, StepRecorder, TapeAgent, collector_of, copied
 
 
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Returns what was logged as a warning."""
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
 def test_play_takes_the_first_episodes_of_each_row_and_not_the_shortest():
     """Row 0 needs 2 steps, row 1 needs 5: of four episodes, two are of each, in the order of the rows."""
     collector = collector_of(CountingEnv((2, "terminated"), (5, "terminated")))
@@ -110,7 +115,7 @@ def test_a_score_leaves_out_the_episodes_that_do_not_have_it():
 def test_a_score_of_a_policy_that_never_played_is_told_once(caplog):
     evaluator = Evaluator(CountingEnv((2, "terminated")), 1, 5, score="return_a")
     assert [evaluator.play(TapeAgent(), 2).mean for _ in range(2)] == [0.0, 0.0]
-    assert [record.getMessage() for record in caplog.records] == [
+    assert warnings_in(caplog) == [
         "no agent of policy a played in the episodes of an evaluation: its score, 0, says nothing"
     ]
 
@@ -142,6 +147,6 @@ def test_what_nothing_else_cuts_off_is_cut_off_after_the_longest_episode(monkeyp
             said
             == "no episode came to an end: 2 episodes, cut off after 7 steps each; general_cfg.max_step does so earlier"
         )
-    assert [record.getMessage() for record in caplog.records] == [
+    assert warnings_in(caplog) == [
         "an evaluation episode was cut off after 7 steps; set general_cfg.max_step to cut earlier"
     ]
