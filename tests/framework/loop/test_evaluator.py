@@ -1,20 +1,26 @@
 """Whole episodes without learning: the same ones every time, and no trace of them in the training."""
 
+from collections.abc import Callable
+
 import pytest
 
 from algos.base import Progress
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.collect.fragment import Episode
+from framework.log import LOGGER
 from framework.loop.evaluator import Evaluation, Evaluator, replay
 from framework.record.recorders import Tape
 from framework.seeding import number
 from tests.tools.core import CountingEnv, PolicyOfNothing, StepRecorder, TapeAgent, collector_of, copied
 
 
-def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Returns what was logged as a warning."""
-    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+@pytest.fixture
+def warned(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """What returns the messages of the warnings that were logged, whatever runs have left of the logger."""
+    monkeypatch.setattr(LOGGER, "propagate", True)
+    caplog.set_level("WARNING", LOGGER.name)
+    return lambda: [record.getMessage() for record in caplog.records]
 
 
 def test_play_takes_the_first_episodes_of_each_row_and_not_the_shortest():
@@ -112,12 +118,10 @@ def test_a_score_leaves_out_the_episodes_that_do_not_have_it():
     assert Evaluation(played).mean == -5.0
 
 
-def test_a_score_of_a_policy_that_never_played_is_told_once(caplog):
+def test_a_score_of_a_policy_that_never_played_is_told_once(warned):
     evaluator = Evaluator(CountingEnv((2, "terminated")), 1, 5, score="return_a")
     assert [evaluator.play(TapeAgent(), 2).mean for _ in range(2)] == [0.0, 0.0]
-    assert warnings_in(caplog) == [
-        "no agent of policy a played in the episodes of an evaluation: its score, 0, says nothing"
-    ]
+    assert warned() == ["no agent of policy a played in the episodes of an evaluation: its score, 0, says nothing"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,7 @@ def test_it_is_said_if_every_episode_had_to_be_cut_off(ends, sentence):
     assert evaluator.latest.endless() == sentence
 
 
-def test_what_nothing_else_cuts_off_is_cut_off_after_the_longest_episode(monkeypatch, caplog):
+def test_what_nothing_else_cuts_off_is_cut_off_after_the_longest_episode(monkeypatch, warned):
     monkeypatch.setattr("framework.loop.evaluator.LONGEST_EPISODE", 7)
     evaluator = Evaluator(CountingEnv((9, "terminated")), 1, -1)
     for _ in range(2):
@@ -147,6 +151,4 @@ def test_what_nothing_else_cuts_off_is_cut_off_after_the_longest_episode(monkeyp
             said
             == "no episode came to an end: 2 episodes, cut off after 7 steps each; general_cfg.max_step does so earlier"
         )
-    assert warnings_in(caplog) == [
-        "an evaluation episode was cut off after 7 steps; set general_cfg.max_step to cut earlier"
-    ]
+    assert warned() == ["an evaluation episode was cut off after 7 steps; set general_cfg.max_step to cut earlier"]
