@@ -1,8 +1,7 @@
 """Shortest possible learning time: the matrix products (or convolutions) of all updates, and one pass of Adam for each.
 
 python benchmarks/floor.py floor|fast THREADS WORK
-WORK: dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS |
-    ppo_images STEPS
+WORK: dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS | ppo_images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
 the same kernels. floor: products as torch makes them; fast: as fast/layers.py does here (general_cfg.kernels).
 """

@@ -48,10 +48,9 @@ class Evaluation(NamedTuple):
         returns = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
         return np.array(returns or [0.0])  # the policy may control no agent in an episode
 
-    @property
     def has_score(self) -> bool:
-        """Whether any episode has the number that counts as its return."""
-        return self.score is None or any(self.score in episode.metrics for episode in self.episodes)
+        """Returns True if an episode has the number that counts as its return."""
+        return any(self.score in episode.metrics for episode in self.episodes)
 
     @property
     def mean(self) -> float:
@@ -159,7 +158,7 @@ class Evaluator:
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             cut = tr("an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier")
             self._warn_once(cut, LONGEST_EPISODE)
-        if self.score is not None and not evaluation.has_score:
+        if self.score is not None and not evaluation.has_score():
             absent = tr("no agent of policy %s played in the episodes of an evaluation: its score, 0, says nothing")
             self._warn_once(absent, self.score.removeprefix(RETURN))
         return evaluation
