@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -73,6 +73,10 @@ class PolicyConfig(Strict):
     with their target networks and optimizer. null: weights are drawn."""
     opponents: Opponents | None = None
     """Self-play against earlier versions of the policy, as {past: 0.5, every: 100, keep: 5}. null: none."""
+    evaluate_against: Literal["random", "itself"] | None = None
+    """Opponent in evaluations, tests and films. random: one agent of the policy, which the seed of the episode draws,
+    is played by it, all its others act at random, and the return of that agent is the policy's. itself: it plays all of
+    its agents. null: random with opponents, itself without."""
 
     @property
     def selector(self) -> str | None:
@@ -90,6 +94,12 @@ class PolicyConfig(Strict):
     def is_joint(self) -> bool:
         """True if all agents of the policy are controlled as one."""
         return self.JOINT if self.joint is None else self.joint
+
+    @property
+    def meets_random(self) -> bool:
+        """True if all agents of the policy but one act at random in evaluations."""
+        against = self.evaluate_against or ("itself" if self.opponents is None else "random")
+        return against == "random"
 
     @property
     def adds_id(self) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from algos.base import Agent, EnvSpec, TrainableActor
+import algos
+from algos.base import Agent, EnvSpec, Streams, TrainableActor
 from config import machine
 from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.read.loader import RunConfig
@@ -132,7 +133,12 @@ class JointParts(Parts):
     def agent(
         self, agents: Mapping[str, Agent], spec: EnvSpec, device: torch.device, expert: Callable[[], Any]
     ) -> TrainableActor:
-        return MultiPolicyAgent(self.plan, spec, agents, device)
+        rivals = {
+            policy.name: _at_random(policy)
+            for policy in self.plan.policies
+            if self.plan.slots[policy.name].meets_random
+        }
+        return MultiPolicyAgent(self.plan, spec, agents, rivals, device)
 
     def learner(self, agent: TrainableActor) -> Learner:
         assert isinstance(agent, MultiPolicyAgent)
@@ -150,6 +156,13 @@ class JointParts(Parts):
 
     def steps(self) -> AgentSteps:
         return AgentSteps(self.plan)
+
+
+def _at_random(policy: PolicyPlan) -> Agent:
+    """Makes an agent that draws the actions of a policy."""
+    package = algos.get("Random")
+    agent: Agent = algos.agent_class(package)(package.Config(), policy.spec, Streams(init=0), torch.device("cpu"))
+    return agent
 
 
 def parts_of(config: RunConfig, plan: SinglePlan | JointPlan) -> Parts:

@@ -19,8 +19,15 @@ class MultiPolicyAgent(TrainableActor):
     """Acts for all agents of a multi-agent environment. All slots of a policy in all environments are one batch, which
     always has the same size: results do not depend on which of them act."""
 
-    def __init__(self, plan: JointPlan, spec: EnvSpec, agents: Mapping[str, Agent], device: torch.device) -> None:
-        """agents: by policy, in the order of the plan."""
+    def __init__(
+        self,
+        plan: JointPlan,
+        spec: EnvSpec,
+        agents: Mapping[str, Agent],
+        rivals: Mapping[str, Actor],
+        device: torch.device,
+    ) -> None:
+        """agents: by policy, in the order of the plan. rivals: opponents in evaluations, by policy."""
         self.spec, self.device = spec, device
         self.layout = plan.layout
         self.slots = plan.slots
@@ -36,6 +43,7 @@ class MultiPolicyAgent(TrainableActor):
             for policy in plan.policies
             if (opponents := getattr(policy.algo, "opponents", None)) is not None
         }
+        self.rivals = rivals
         self._states = self._places()
 
     def by_policy(self) -> Mapping[str, Agent]:
@@ -74,14 +82,18 @@ class MultiPolicyAgent(TrainableActor):
         return self._act(obs, state, acting, training=not progress.evaluating)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self._act(obs, state, lambda agent, inputs, past, able: agent.predict_action(inputs, past, able))
+        return self._act(obs, state, lambda agent, inputs, past, able: agent.predict_action(inputs, past, able), None)
 
     def evaluate_action(
         self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self._act(obs, state, lambda agent, inputs, past, able: agent.evaluate_action(inputs, past, rng, able))
+        def acting(agent: Actor, inputs: Array, past: Array | None, able: Array | None) -> Act:
+            return agent.evaluate_action(inputs, past, rng, able)
 
-    def _act(self, obs: Array, state: Array | None, acting: Acting, training: bool = False) -> Act:
+        return self._act(obs, state, acting, training=False)
+
+    def _act(self, obs: Array, state: Array | None, acting: Acting, training: bool | None) -> Act:
+        """training: False in an evaluation; None if policies play all of their agents, without opponents."""
         records = self.layout.decode(obs)
         joint, columns = self.layout.new_action(len(obs)), {}
         after = None if state is None else state.copy()
@@ -90,9 +102,9 @@ class MultiPolicyAgent(TrainableActor):
             before = self._state_of(name, state, seen)
             mask = None if seen.mask is None else _flat(seen.mask)
             act = acting(agent, _flat(seen.obs), before, mask)
-            if training and name in self.leagues:
-                for actor, mine in self.leagues[name].opponents(slots, records):
-                    act = _with(act, acting(actor, _flat(seen.obs), before, mask), mine.reshape(-1))
+            if training is not None:
+                for actor, theirs in self._opponents(name, records, training):
+                    act = _with(act, acting(actor, _flat(seen.obs), before, mask), theirs.reshape(-1))
             shape = seen.acts.shape
             slots.write(joint, act.action.reshape(*shape, *act.action.shape[1:]), slots.controls(records))
             for column, value in act.columns.items():
@@ -103,6 +115,14 @@ class MultiPolicyAgent(TrainableActor):
                 states = np.where(seen.acts.reshape(-1, 1), act.state, before)
                 after[:, start : start + size * slots.count] = states.reshape(len(obs), -1)
         return Act(self.layout.encode(joint), columns, after)
+
+    def _opponents(self, name: str, records: Array, training: bool) -> list[tuple[Actor, Array]]:
+        """Returns who plays for a policy in these episodes, each with its slots [N, S]."""
+        if training:
+            return self.leagues[name].opponents(self.slots[name], records) if name in self.leagues else []
+        if name not in self.rivals:
+            return []
+        return [(self.rivals[name], self.slots[name].opponents(records, training))]
 
     def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:
         """Returns the recurrent states [N * S, size] of a policy's slots after the rewards since the last observation.
@@ -171,7 +191,7 @@ def _with(act: Act, other: Act, mine: Array) -> Act:
     def chosen(ours: Array, theirs: Array) -> Array:
         return np.where(mine.reshape(-1, *(1,) * (ours.ndim - 1)), theirs, ours)
 
-    state = None if act.state is None or other.state is None else chosen(act.state, other.state)
+    state = act.state if act.state is None or other.state is None else chosen(act.state, other.state)
     return act._replace(action=chosen(act.action, other.action), state=state)
 
 

@@ -120,18 +120,7 @@ def _misfits(name: str, algo: PolicyConfig, matches: Matches, layout: JointLayou
     agents = matches[name]
     kind = layout.types[layout.place(agents[0])[0]]
     section = f"policies_cfg.{name}"
-    if algo.opponents and (len(agents) == 1 or algo.is_joint):
-        yield tr(
-            "{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row",
-            section=section,
-        )
-    elif algo.opponents and (shared := [agent for agent in agents if "#" in agent]):
-        yield tr(
-            "{section}.opponents: one agent alone learns in an episode against earlier versions, and the slots of "
-            "agents whose names change ({slots}) may be empty; opponents need agents that are in every episode",
-            section=section,
-            slots=_listed(shared),
-        )
+    yield from _opposed(section, algo, agents)
     if not algo.is_joint:
         if algo.agent_id and not is_vector(kind.observation_space):
             yield tr(
@@ -166,6 +155,34 @@ def _misfits(name: str, algo: PolicyConfig, matches: Matches, layout: JointLayou
         )
 
 
+def _opposed(section: str, algo: PolicyConfig, agents: Sequence[str]) -> Iterator[str]:
+    """Yields why opponents cannot play some agents of a policy."""
+    if algo.opponents and (len(agents) == 1 or algo.is_joint):
+        yield tr(
+            "{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row",
+            section=section,
+        )
+    elif algo.opponents and (shared := [agent for agent in agents if "#" in agent]):
+        yield tr(
+            "{section}.opponents: one agent alone learns in an episode against earlier versions, and the slots of "
+            "agents whose names change ({slots}) may be empty; opponents need agents that are in every episode",
+            section=section,
+            slots=_listed(shared),
+        )
+    elif algo.meets_random and (len(agents) == 1 or algo.is_joint):
+        yield tr(
+            "{section}.evaluate_against: an opponent plays all agents of a policy but one; this one has a single row",
+            section=section,
+        )
+    elif algo.meets_random and (shared := [agent for agent in agents if "#" in agent]):
+        yield tr(
+            "{section}.evaluate_against: the policy plays one agent in an episode against random ones, and the slots "
+            "of agents whose names change ({slots}) may be empty; it needs agents that are in every episode",
+            section=section,
+            slots=_listed(shared),
+        )
+
+
 def _slots(
     name: str, algo: PolicyConfig, agents: tuple[str, ...], rivals: dict[str, list[str]], layout: JointLayout
 ) -> Slots:
@@ -173,7 +190,8 @@ def _slots(
         return JointSlots(layout, agents, name)
     vector = is_vector(layout.types[layout.place(agents[0])[0]].observation_space)
     past_share = algo.opponents.past if algo.opponents else 0.0
-    return Slots(layout, agents, [rivals[agent] for agent in agents], name, algo.adds_id and vector, past_share)
+    names = [rivals[agent] for agent in agents]
+    return Slots(layout, agents, names, name, algo.adds_id and vector, past_share, algo.meets_random)
 
 
 def _paste(layout: JointLayout) -> str:

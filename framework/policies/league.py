@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from algos.base import Agent, Array, Tree
+from algos.base import Actor, Agent, Array, Tree
 from framework.policies.slots import Slots
 
 PREFIX = "past/"
@@ -46,9 +46,9 @@ class League:
         if self.updates // self.every > before // self.every:
             self._add(self.agent.weights())
 
-    def opponents(self, slots: Slots, records: Array) -> list[tuple[Agent, Array]]:
+    def opponents(self, slots: Slots, records: Array) -> list[tuple[Actor, Array]]:
         """Returns earlier versions, each with the slots [N, S] that it plays in these episodes."""
-        past = slots.past(records)
+        past = slots.opponents(records, training=True)
         which = slots.version(records)[..., None] % np.uint64(self.keep) % np.uint64(len(self._weights))
         parts = [(self._actors[place], past & (which == place)) for place in range(len(self._weights))]
         return [(actor, mine) for actor, mine in parts if mine.any()]

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from envs.base import Array, Part
 from envs.several.joint import JointLayout
 
-_PLAYS_PAST, _LEARNER, _VERSION = 1 << 19, (1 << 19) + 1, (1 << 19) + 2
+_PLAYS_PAST, _OWN_AGENT, _VERSION = 1 << 19, (1 << 19) + 1, (1 << 19) + 2
 """Numbers that no agent has, for what the seed of an episode draws besides the policies of its agents."""
 
 
@@ -49,9 +49,11 @@ class Slots:
         policy: str,
         agent_id: bool,
         past_share: float = 0.0,
+        meets_random: bool = False,
     ) -> None:
         """rivals: for each of these agents, the names of the policies that match it. past_share: share of the training
-        episodes in which earlier versions play."""
+        episodes in which earlier versions are opponents. meets_random: True if one that acts at random is the opponent
+        in evaluations."""
         self.agents, self.policy, self._layout, self._rivals = tuple(agents), policy, layout, rivals
         places = [layout.place(agent) for agent in agents]
         self._field = f"t{places[0][0]}"
@@ -66,7 +68,7 @@ class Slots:
         self._alone = bool((self._matches == 1).all())
         self.state_size = layout.state_size
         self._one_hot = np.eye(len(agents), dtype=np.float32) if agent_id else None
-        self.past_share = past_share
+        self.past_share, self.meets_random = past_share, meets_random
         self.count = len(agents)
         """Number of rows of the policy's batch for each environment, S."""
         self.members = 1
@@ -113,16 +115,20 @@ class Slots:
             return True
         return mixed(records["seed"][..., None], self._numbers) % self._matches == self._turn
 
-    def past(self, records: Array) -> Array:
-        """Returns [..., S], True where an earlier version of the policy plays in a training episode: in a share
-        `past_share` of the episodes it plays all of the policy's agents but one, which the seed of the episode
-        draws."""
-        seed = records["seed"][..., None]
-        drawn = mixed(seed, _PLAYS_PAST) < np.uint64(self.past_share * 2.0**64 * (1 - 2**-53))
+    def has_opponents(self, training: bool) -> bool:
+        """Returns True if opponents play agents of the policy in some episodes: of the training, or of evaluations."""
+        return self.past_share > 0 if training else self.meets_random
+
+    def opponents(self, records: Array, training: bool) -> Array:
+        """Returns [..., S], True where an opponent plays: in a share `past_share` of the training episodes an earlier
+        version, in all evaluations one that acts at random if `meets_random`. It plays all of the policy's agents but
+        one, which the seed of the episode draws."""
+        seed, share = records["seed"][..., None], self.past_share if training else float(self.meets_random)
+        drawn = mixed(seed, _PLAYS_PAST) < np.uint64(share * 2.0**64 * (1 - 2**-53))
         mine = np.broadcast_to(self.controls(records), (*records.shape, self.count))
         order = np.cumsum(mine, axis=-1, dtype=np.uint64)  # of each agent among those of this policy, from 1
-        learner = mixed(seed, _LEARNER) % np.maximum(order[..., -1:], np.uint64(1)) + np.uint64(1)
-        return np.asarray(drawn & mine & (learner != order))
+        own = mixed(seed, _OWN_AGENT) % np.maximum(order[..., -1:], np.uint64(1)) + np.uint64(1)
+        return np.asarray(drawn & mine & (own != order))
 
     def version(self, records: Array) -> Array:
         """Returns a number [...] for each episode, which draws the version that plays."""
@@ -145,12 +151,12 @@ class Slots:
         return np.asarray(fields["active"] & ~fields["terminated"] & ~fields["truncated"] & self.controls(records))
 
     def returns(self, records: Array, training: bool) -> tuple[Array, Array]:
-        """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin; in
-        training without those that an earlier version plays."""
+        """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin,
+        without those of opponents."""
         fields = records[self._field][..., self._places]
         control = self.controls(records)
-        if training and self.past_share:
-            control = control & ~self.past(records)
+        if self.has_opponents(training):
+            control = control & ~self.opponents(records, training)
         return (fields["reward"] * control).sum(-1, dtype=np.float64), (fields["first"] & control).sum(-1)
 
     def global_state(self, records: Array, seen: Seen) -> Array:

@@ -48,8 +48,8 @@ class Splitter:
         records, after = self.layout.decode(columns["obs"]), self.layout.decode(columns["next_obs"])
         seen, then = self.slots.observe(records), self.slots.observe(after)
         acts, begins = then.acts, seen.acts
-        if self.slots.past_share:  # what an earlier version does is not learned from
-            begins = begins & ~self.slots.past(records)
+        if self.slots.has_opponents(training=True):  # what an earlier version does is not learned from
+            begins = begins & ~self.slots.opponents(records, training=True)
         terminated, truncated = then.ends(columns["terminated"], columns["truncated"])
         ends = terminated | truncated
         begin, end, slot, reward = self._pairs(begins, ends | acts, then.reward)

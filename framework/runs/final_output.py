@@ -303,14 +303,26 @@ def remarks(
             every=every,
         )
     zero_sum = evaluations and not any(row["min"] or row["max"] for row in evaluations)
-    if config.policies and not cfg.score_policy and zero_sum:
-        yield (
-            tr(
-                "the returns of all agents added up to 0 in every episode of every evaluation, so no "
-                "model is better than another; general_cfg.score_policy={name} in a new run scores the "
-                "agents of one policy",
-                name=next(iter(config.policies)),
-            )
+    if config.policies and zero_sum:
+        yield from _of_zero_sums(config)
+
+
+def _of_zero_sums(config: RunConfig) -> Iterator[str]:
+    """Yields what lets models differ in a run whose returns were 0 in all evaluations."""
+    name, scored = next(iter(config.policies)), config.general.score_policy
+    score = f"general_cfg.score_policy={name}"
+    if len(config.policies) == 1 and not config.policies[name].meets_random:
+        settings = f"policies_cfg.{name}.evaluate_against=random"
+        yield tr(
+            "the policy played against itself in every evaluation, and the returns added up to 0, so no model is "
+            "better than another; {settings} in a new run scores one of its agents against random ones",
+            settings=settings if scored else f"{score} {settings}",
+        )
+    elif not scored:
+        yield tr(
+            "the returns of all agents added up to 0 in every episode of every evaluation, so no "
+            "model is better than another; {setting} in a new run scores the agents of one policy",
+            setting=score,
         )
 
 

@@ -341,7 +341,7 @@ def test_config_yaml_gives_the_same_configuration_again(traffic: RunConfig, tmp_
 def test_config_yaml_has_what_a_policy_does_not_inherit_with_each_help_text_once(traffic: RunConfig) -> None:
     text = traffic.to_yaml()
     plain = yaml.safe_load(text)["policies_cfg"]
-    general = ["agents", "algo_name", "train", "joint", "agent_id", "load", "opponents"]
+    general = ["agents", "algo_name", "train", "joint", "agent_id", "load", "opponents", "evaluate_against"]
     assert list(plain["car1"]) == [*general, "gamma"]
     assert list(plain["car2"]) == general
     assert list(plain["judge"]) == [*general, "lr"]

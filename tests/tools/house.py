@@ -301,9 +301,11 @@ def path_of_a_transition(algo: str = "DQN") -> set[Path]:
 
 
 def counted_path(plain: str) -> str:
-    """Returns the number of files and of lines between env.step and the weights, counted in a process of its own."""
+    """Returns the number of files and of lines between env.step and the weights, counted in a process of its own, with
+    the kernels that are the same on every machine: where oneDNN's products are faster, algos/common/fast/kernels.py
+    comes to it."""
     command = [sys.executable, "-m", "tests.tools.house", "--path"]
-    env = {**os.environ, "JOYSTICK_PLAIN": plain}
+    env = {**os.environ, "JOYSTICK_PLAIN": plain, "JOYSTICK_FIXED_KERNELS": "1"}
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout.splitlines()[
         -1
     ]

@@ -145,3 +145,26 @@ def test_sums_that_are_always_0_are_explained(tmp_path: Path, capsys: pytest.Cap
         assert main([*given, *game, *more, "--into", str(tmp_path / str(number))]) == 0
         said = capsys.readouterr()
         assert ("added up to 0" in said.out + said.err) == (not more)
+
+
+def test_self_play_is_scored_against_random_agents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A policy that plays itself has no score, and is told what gives it one; with opponents it has one."""
+    pytest.importorskip("pettingzoo")
+    game = ["general_cfg.env_name=pettingzoo", "env_cfg.id=classic/tictactoe_v3"]
+    settings = {
+        "itself": ["policies_cfg.a.evaluate_against=itself", "policies_cfg.a.opponents={past: 0.5}"],
+        "random": ["policies_cfg.a.opponents={past: 0.5}", "general_cfg.score_policy=a"],
+    }
+    instead = ("env_cfg.id", "general_cfg.env_name", "general_cfg.online_eval_episode")
+    given = [word for word in words("x", {"a": ["agents='*'", *PPO]}, 100) if not word.startswith(instead)]
+    for name, more in settings.items():
+        assert main([*given, *game, "general_cfg.online_eval_episode=20", *more, "--into", str(tmp_path / name)]) == 0
+        said = "".join(capsys.readouterr())
+        told = "general_cfg.score_policy=a policies_cfg.a.evaluate_against=random in a new run" in said
+        assert told == (name == "itself")
+    rows = read_csv(tmp_path / "random/results/eval.csv")
+    assert any(row["min"] < row["max"] for row in rows)
+    assert all(row["mean"] == row["return_a"] for row in rows)
+    assert main(["test", str(tmp_path / "random"), "--episodes", "20", "--into", str(tmp_path / "test")]) == 0
+    returns = {row["return_a"] for row in read_csv(tmp_path / "test/results/test.csv")}
+    assert {-1, 1} <= returns

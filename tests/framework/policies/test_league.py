@@ -29,24 +29,28 @@ def records_of(seeds, rivals=(["p"],) * 3):
 def test_in_a_share_of_the_episodes_an_earlier_version_plays_all_agents_but_one():
     slots, records = records_of(np.arange(4000))
     slots.past_share = 0.25
-    past = slots.past(records)
+    past = slots.opponents(records, training=True)
     count = past.sum(1)
     assert set(count.tolist()) == {0, 2}
     assert abs((count == 2).mean() - 0.25) < 0.02
     learners = (~past[count == 2]).mean(0)
     assert np.abs(learners - 1 / 3).max() < 0.05
     slots.past_share = 0.0
-    assert not slots.past(records).any()
+    assert not slots.opponents(records, training=True).any()
     slots.past_share = 1.0
-    assert (slots.past(records).sum(1) == 2).all()
+    assert (slots.opponents(records, training=True).sum(1) == 2).all()
+    assert not slots.opponents(records, training=False).any()
+    slots.meets_random = True
+    assert (slots.opponents(records, training=False).sum(1) == 2).all()
 
 
 def test_one_of_the_agents_that_the_policy_controls_learns_whichever_a_rival_controls():
     slots, records = records_of(np.arange(4000), rivals=(["p", "q"], ["p"], ["q", "p"]))
     slots.past_share = 1.0
-    learners = slots.controls(records) & ~slots.past(records)
+    past = slots.opponents(records, training=True)
+    learners = slots.controls(records) & ~past
     assert (learners.sum(1) == 1).all()
-    assert not (slots.past(records) & ~slots.controls(records)).any()
+    assert not (past & ~slots.controls(records)).any()
     assert abs(learners[:, 1].mean() - (1 / 4 + 1 / 2 * 1 / 2 + 1 / 4 * 1 / 3)) < 0.03
 
 
@@ -110,12 +114,81 @@ def test_the_actions_of_opponents_are_those_of_their_version():
     agent.agents["car"].load_weights(biased)
     act = agent.sample_action(obs, None, Run(config, local(config)).now(), np.random.default_rng(0))
     actions = slots.actions(agent.layout.decode_action(act.action))
-    assert (actions == np.where(slots.past(records), 0, 1)).all()
+    assert (actions == np.where(slots.opponents(records, training=True), 0, 1)).all()
     best = slots.actions(agent.layout.decode_action(agent.predict_action(obs, None).action))
-    assert (best == 1).all()  # evaluations play the newest version
-    evaluating = Run(config, local(config)).now()._replace(evaluating=True)
-    drawn = agent.sample_action(obs, None, evaluating, np.random.default_rng(0))
-    assert (slots.actions(agent.layout.decode_action(drawn.action)) == 1).all()  # also those that explore
+    assert (best == 1).all()  # its own choice for all agents, without opponents
+
+
+@pytest.mark.parametrize("explores", [False, True])
+@pytest.mark.parametrize(
+    ("settings", "random"),
+    [
+        (SELF, True),
+        ({**SELF, "evaluate_against": "itself"}, False),
+        (PPO, False),
+        ({**PPO, "evaluate_against": "random"}, True),
+    ],
+)
+def test_in_an_evaluation_the_agents_that_the_policy_does_not_play_act_at_random(settings, random, explores):
+    config = joint_config(car=settings, light=PER)
+    env = build.make_env(config, 2)
+    agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
+    obs = env.reset(np.ones(2, bool), np.array([1, 2]))
+    slots, records = agent.slots["car"], agent.layout.decode(obs)
+    weights = {name: np.zeros_like(value) for name, value in agent.agents["car"].weights().items()}
+    last = max(name for name in weights if name.endswith("bias") and len(weights[name]) == 2)
+    agent.agents["car"].load_weights({**weights, last: np.array([-100.0, 100.0], np.float32)})  # always action 1
+    evaluating, rng, taken = Run(config, local(config)).now()._replace(evaluating=True), np.random.default_rng(0), []
+    for _ in range(50):
+        act = agent.sample_action(obs, None, evaluating, rng) if explores else agent.evaluate_action(obs, None, rng)
+        taken.append(slots.actions(agent.layout.decode_action(act.action)))
+    mean, theirs = np.mean(taken, axis=0), slots.opponents(records, training=False)
+    assert (theirs.sum(1) == (4 if random else 0)).all()
+    assert (mean[~theirs] == 1).all()
+    assert ((mean[theirs] > 0.2) & (mean[theirs] < 0.8)).all()
+
+
+def test_a_policy_keeps_its_recurrent_state_in_an_evaluation_against_random_agents():
+    recurrent = {**PPO, "algo_name": "RecurrentPPO", "opponents": {"past": 0.5}}
+    config = joint_config(car=recurrent, light=PER)
+    env = build.make_env(config, 2)
+    agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
+    obs = env.reset(np.ones(2, bool), np.array([1, 2]))
+    state = agent.initial_state(2)
+    act = agent.evaluate_action(obs, state, np.random.default_rng(0))
+    assert act.state is not None
+    own = ~agent.slots["car"].opponents(agent.layout.decode(obs), training=False)
+    start, size = agent._states["car"]
+    after = act.state[:, start : start + size * agent.slots["car"].count].reshape(*own.shape, size)
+    assert (np.abs(after[own]).sum(-1) > 0).all()
+
+
+def test_the_return_of_an_evaluation_is_that_of_the_one_agent_which_the_policy_plays():
+    slots, records = records_of(np.arange(100))
+    records["t0"]["reward"], records["t0"]["first"] = [1, 10, 100], True
+    slots.meets_random = True
+    total, count = slots.returns(records, training=False)
+    own = ~slots.opponents(records, training=False)
+    assert set(total.tolist()) == {1, 10, 100}
+    assert (total == (own * [1, 10, 100]).sum(1)).all()
+    assert (count == 1).all()
+    total, count = slots.returns(records, training=True)
+    assert (total == 111).all()
+    assert (count == 3).all()
+
+
+def test_a_policy_of_one_agent_cannot_be_evaluated_against_random_ones():
+    alone = {**PPO, "agents": "car_0", "evaluate_against": "random"}
+    with pytest.raises(ConfigError, match=r"policies_cfg\.car\.evaluate_against: an opponent plays all agents"):
+        compatibility.check(joint_config(car=alone, rest=PPO, light=PER))
+
+
+def test_agents_whose_names_change_are_not_evaluated_against_random_ones(monkeypatch):
+    monkeypatch.setattr(Levels, "max_agents", {"low_level_*": 3})
+    low = {**PPO, "agents": "low_level_*", "evaluate_against": "random"}
+    config = joint_config(env="levels", high={**PPO, "agents": "high_level"}, low=low)
+    with pytest.raises(ConfigError, match=r"low\.evaluate_against: .*\(low_level_#0, low_level_#1, low_level_#2\)"):
+        local(config)
 
 
 def test_a_resumed_league_has_the_same_versions_to_the_bit():
