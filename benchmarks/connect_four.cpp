@@ -38,21 +38,54 @@ Board completing(Board stones, Board all) {
     return squares & (WHOLE ^ all);
 }
 
-// Bounds of values that were computed. Many positions have one slot; the last one stays.
-constexpr std::size_t SLOTS = (std::size_t(1) << 26) - 5;
-Board table[SLOTS];  // 512 MiB, of which the system gives what is written to
+Board mirrored(Board board) {
+    Board other = 0;
+    for (int column = 0; column < COLUMNS; ++column, board >>= HEIGHT)
+        other = other << HEIGHT | (board & ((Board(1) << HEIGHT) - 1));
+    return other;
+}
 
-Board& slot(Board key) { return table[(key * 0x9E3779B97F4A7C15u >> 20) % SLOTS]; }
+constexpr int PROBED = 24;  // stones up to which all moves are looked up before the first is searched
+constexpr int MIRRORED = 20;  // stones up to which a position and its mirror image are one: later ones seldom meet it
+
+// Returns a number of the position, which is never 0.
+Board key_of(Board own, Board all, int stones) {
+    const Board key = own + all + BOTTOM;
+    return stones < MIRRORED ? std::min(key, mirrored(key)) : key;
+}
+
+// Bounds of values that were computed, two for a place: the one that took most work, and the last of the others.
+// An entry has the key, the binary logarithm of the number of positions that were searched, and both bounds plus 1.
+struct Place {
+    Board longest, last;
+};
+constexpr int BITS = 25;
+Place table[std::size_t(1) << BITS];  // 512 MiB, of which the system gives what is written to
+std::uint64_t searched = 0;
+
+Place& place(Board key) { return table[key * 0x9E3779B97F4A7C15u >> (64 - BITS)]; }
 
 // Narrows the bounds to those that the table has of the position.
 void narrow(Board key, int& low, int& high) {
-    const Board entry = slot(key);
-    if (entry >> 4 != key) return;
-    low = std::max(low, int(entry & 3) - 1);
-    high = std::min(high, int(entry >> 2 & 3) - 1);
+    const Place& there = place(key);
+    for (const Board entry : {there.longest, there.last})
+        if (entry >> 10 == key) {
+            low = std::max(low, int(entry & 3) - 1);
+            high = std::min(high, int(entry >> 2 & 3) - 1);
+        }
 }
 
-void put(Board key, int low, int high) { slot(key) = key << 4 | Board(high + 1) << 2 | Board(low + 1); }
+void put(Board key, int low, int high, std::uint64_t positions) {
+    const Board work = 63 - __builtin_clzll(positions | 1);
+    const Board entry = key << 10 | work << 4 | Board(high + 1) << 2 | Board(low + 1);
+    Place& there = place(key);
+    if ((there.longest >> 4 & 63) > work && there.longest >> 10 != key) {
+        there.last = entry;
+        return;
+    }
+    if (there.longest >> 10 != key) there.last = there.longest;
+    there.longest = entry;
+}
 
 // Returns whether the value is at least `goal` (0 or 1). The player whose turn it is cannot complete four at once.
 bool reaches(Board own, Board all, int stones, int goal) {
@@ -66,7 +99,8 @@ bool reaches(Board own, Board all, int stones, int goal) {
     if (!moves) return false;
     if (stones >= SQUARES - 2) return goal <= 0;  // two squares are left, and neither completes four
 
-    const Board key = own + all;  // a number for each position
+    const Board key = key_of(own, all, stones);
+    const std::uint64_t before = searched++;
     int low = -1, high = 1;
     narrow(key, low, high);
     if (low >= goal) return true;
@@ -77,19 +111,25 @@ bool reaches(Board own, Board all, int stones, int goal) {
         int threats;
     } ordered[COLUMNS];
     int count = 0;
+    bool reached = false;
     for (int column : CENTER_FIRST) {
         const Board square = moves & of_column(column);
         if (!square) continue;
+        if (stones < PROBED) {
+            int lowest = -1, highest = 1;  // of the other player, by the table
+            narrow(key_of(other, all | square, stones + 1), lowest, highest);
+            if ((reached = highest < 1 - goal)) break;
+            if (lowest >= 1 - goal) continue;
+        }
         const int made = __builtin_popcountll(completing(own | square, all | square));
         int at = count++;
         for (; at > 0 && ordered[at - 1].threats < made; --at) ordered[at] = ordered[at - 1];
         ordered[at] = {square, made};
     }
-    bool reached = false;
     for (int at = 0; at < count && !reached; ++at)  // the other player does not reach more than -goal
         reached = !reaches(other, all | ordered[at].square, stones + 1, 1 - goal);
-    if (reached) put(key, goal, high);
-    else put(key, low, goal - 1);
+    if (reached) put(key, goal, high, searched - before);
+    else put(key, low, goal - 1, searched - before);
     return reached;
 }
 

@@ -868,10 +868,10 @@ def test_the_nearest_preset_is_taken_and_named(preset_root: Path, algo: str, env
 @pytest.mark.parametrize(
     ("algo", "env", "words", "promised"),
     [
-        ("PPO", "MinAtar/Breakout-v1", (), 7.0),
+        ("PPO", "MinAtar/Breakout-v1", (), 44),
         ("PPO", "MinAtar/Freeway-v1", (), None),
         ("PPO", "MinAtar/Breakout-v1", ("env_cfg.sticky_action_prob=0.5",), None),
-        ("PPO", "MinAtar/Breakout-v1", ("env_cfg.n_envs=8", "algo_cfg.lr=1e-4"), 7.0),
+        ("PPO", "MinAtar/Breakout-v1", ("env_cfg.n_envs=8", "algo_cfg.lr=1e-4"), 44),
         ("QLearning", "FrozenLake-v1-notslippery", (), 1.0),
         ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=false",), 1.0),
         ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=true",), None),
