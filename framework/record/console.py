@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -183,9 +183,9 @@ class Console(Narrator):
             self._screen, self._next = before, 0.0
 
     def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
-        returns, lengths = [episode.total for episode in episodes], [episode.length for episode in episodes]
+        returns, lengths = [*self._scores(episodes, rows)], [episode.length for episode in episodes]
         self._returns.extend(returns)
-        self._highest_return = max(self._highest_return, *returns)
+        self._highest_return = max([self._highest_return, *returns])
         self._length, self._values = lengths[-1], self._shown_of(rows[-1])
         self._pace.episodes(lengths)
         values, numbers = None, ""
@@ -196,6 +196,13 @@ class Console(Narrator):
                     numbers = tr(", ") + listed(values) if values else ""
                 values_of = {"number": row["episode"], "total": short(episode.total), "length": episode.length}
                 self._log.later(of_episode.format(**values_of) + numbers)
+
+    def _scores(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> Iterable[float]:
+        """Returns what counts as the return of each episode; of the policy of the score, where it played."""
+        if not self.cfg.score_policy:
+            return (episode.total for episode in episodes)
+        name = f"{RETURN}{self.cfg.score_policy}"
+        return (row[name] for row in rows if name in row)
 
     def _shown_of(self, row: Row) -> Mapping[str, float]:
         return {name: row[name] for name in self._shown if name in row}
@@ -298,9 +305,10 @@ class Console(Narrator):
         if not self._returns:
             return ""
         last, count, mean = self._returns[-1], len(self._returns), sum(self._returns) / len(self._returns)
+        newest, policy = short(last), self.cfg.score_policy
         return tr(
             "{last}, mean of {count}: {mean}, best {best}, length {length:,}",
-            last=short(last),
+            last=tr("{score} of {policy}", score=newest, policy=policy) if policy else newest,
             count=count,
             mean=short(mean),
             best=short(self._highest_return),

@@ -546,6 +546,21 @@ def test_a_pipe_gets_plain_lines_that_say_how_things_stand(tmp_path: Path, clock
     assert not set("\r\x1b") & set(stream.getvalue())
 
 
+def test_the_returns_that_are_shown_are_those_of_the_policy_of_the_score(tmp_path: Path, clock: Clock) -> None:
+    """The returns of two players add up to 0; an episode in which the policy did not play has none of its own."""
+    stream = io.StringIO()
+    console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=4, score_policy="player"), stream)
+    console.start(Progress())
+    for number, own in enumerate((-1.0, 1.0, None, -1.0), 1):
+        clock.now += 10
+        episodes, rows = ended(number, 0.0, 20)
+        console.episodes(episodes, [{**rows[0], **({} if own is None else {"return_player": own})}])
+        console.round(Progress(20 * number, number, 0, number / 4))
+    console.close()
+    last = stream.getvalue().splitlines()[-1]
+    assert "return -1 of player, mean of 3: -0.3333, best 1, length 20" in last
+
+
 def test_a_terminal_gets_a_block_that_fits_its_width(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
