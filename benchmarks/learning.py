@@ -40,12 +40,12 @@ from framework import commands  # noqa: E402
 from framework.archive.run import RecordedRun  # noqa: E402
 from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
-from framework.collect.episode_numbers import EpisodeNumbers  # noqa: E402
+from framework.collect.env_calls import Watch  # noqa: E402
 from framework.disk.atomic import write_whole  # noqa: E402
 from framework.disk.csv_table import read_csv  # noqa: E402
 from framework.disk.task_dir import circumstances  # noqa: E402
 from framework.errors import silence  # noqa: E402
-from framework.loop.evaluator import MOST_ROWS, Evaluator  # noqa: E402
+from framework.loop.evaluator import MOST_ROWS  # noqa: E402
 from framework.screen.formatting import clock, short  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
@@ -162,7 +162,8 @@ def random_score(row: Row, command: list[str], episodes: int) -> float:
     config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
     env = build.make_env(config, min(episodes, MOST_ROWS))
     try:
-        evaluator = Evaluator(env, TEST_SEED, config.general.max_step, recorders=[EpisodeNumbers()])
+        evaluator = build.make_evaluator(config, env, lambda: None, Watch())
+        evaluator.seed = TEST_SEED
         return float(np.mean([_score(row, episode) for episode in evaluator.play_at_random(episodes).episodes]))
     finally:
         env.close()

@@ -192,8 +192,8 @@ How a row is measured:
   over the same number of episodes.
 - A **published** number comes from another program, often with other settings, another
   number of steps and fewer runs; the [sources](#sources) describe how it was measured.
-- Self-play has no row, since its mean return is 0. `python benchmarks/board_games.py TASK` plays a policy of tictactoe
-  or connect four against Random and against a perfect player; the first lines of the presets have the results.
+- Self-play is scored against random actions: 1 for a win, 0 for a draw, -1 for a loss. `benchmarks/board_games.py`
+  plays tictactoe and connect four against a perfect player, too; the first lines of the presets have the results.
 
 """
 EXPLORED = """; with {names} a policy draws its actions"""

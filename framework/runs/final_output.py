@@ -24,7 +24,7 @@ from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Score
 from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report
-from framework.policies.policy_plan import plan
+from framework.policies.policy_plan import PolicyPlan, plan
 from framework.record.console import Console, Outcome
 from framework.record.recorders import Tape
 from framework.record.run_log import RunLog
@@ -303,22 +303,24 @@ def remarks(
             every=every,
         )
     zero_sum = evaluations and not any(row["min"] or row["max"] for row in evaluations)
-    if config.policies and zero_sum:
-        yield from _of_zero_sums(config)
+    if zero_sum and (policies := [policy for policy in plan(config, spec).policies if policy.slots]):
+        yield from _of_zero_sums(config, policies)
 
 
-def _of_zero_sums(config: RunConfig) -> Iterator[str]:
-    """Yields what lets models differ in a run whose returns were 0 in all evaluations."""
-    name, scored = next(iter(config.policies)), config.general.score_policy
+def _of_zero_sums(config: RunConfig, policies: Sequence[PolicyPlan]) -> Iterator[str]:
+    """Yields what lets models differ in a run of several agents whose returns were 0 in all evaluations."""
+    name, slots, scored = policies[0].name, policies[0].slots, config.general.score_policy
     score = f"general_cfg.score_policy={name}"
-    if len(config.policies) == 1 and not config.policies[name].meets_random:
+    if len(policies) == 1 and slots is not None and slots.count > 1 and not slots.meets_random:
         settings = f"policies_cfg.{name}.evaluate_against=random"
+        if not config.policies:
+            settings = f"'policies_cfg={{{name}: {{agents: \"*\", evaluate_against: random}}}}'"
         yield tr(
             "the policy played against itself in every evaluation, and the returns added up to 0, so no model is "
             "better than another; {settings} in a new run scores one of its agents against random ones",
             settings=settings if scored else f"{score} {settings}",
         )
-    elif not scored:
+    elif len(policies) > 1 and not scored:
         yield tr(
             "the returns of all agents added up to 0 in every episode of every evaluation, so no "
             "model is better than another; {setting} in a new run scores the agents of one policy",

@@ -151,6 +151,11 @@ def test_self_play_is_scored_against_random_agents(tmp_path: Path, capsys: pytes
     """A policy that plays itself has no score, and is told what gives it one; with opponents it has one."""
     pytest.importorskip("pettingzoo")
     game = ["general_cfg.env_name=pettingzoo", "env_cfg.id=classic/tictactoe_v3"]
+    assert main(["--algo=A2C", *game, "general_cfg.max_total_step=100", "--into", str(tmp_path / "none")]) == 0
+    pasted = (
+        """general_cfg.score_policy=default 'policies_cfg={default: {agents: "*", evaluate_against: random}}' in a"""
+    )
+    assert pasted in "".join(capsys.readouterr())
     settings = {
         "itself": ["policies_cfg.a.evaluate_against=itself", "policies_cfg.a.opponents={past: 0.5}"],
         "random": ["policies_cfg.a.opponents={past: 0.5}", "general_cfg.score_policy=a"],
@@ -162,6 +167,7 @@ def test_self_play_is_scored_against_random_agents(tmp_path: Path, capsys: pytes
         said = "".join(capsys.readouterr())
         told = "general_cfg.score_policy=a policies_cfg.a.evaluate_against=random in a new run" in said
         assert told == (name == "itself")
+        assert ("added up to 0" in said) == told
     rows = read_csv(tmp_path / "random/results/eval.csv")
     assert any(row["min"] < row["max"] for row in rows)
     assert all(row["mean"] == row["return_a"] for row in rows)
