@@ -165,7 +165,7 @@ def _curves(runs: Sequence[RecordedRun]) -> Curves:
     for run in each(tr("reading curves"), runs, tr("runs")):
         _check(run.task.eval, run.rows_of_eval, "mean")
         if not run.evaluations or not evaluated:
-            _check(run.task.train, run.episodes, "return")
+            _check(run.task.train, run.episodes, run.return_column)
     # one lucky episode at the beginning is not a score
     curves = curves_of({str(run.folder): run for run in runs}, evaluated, least=1, whole_windows=True)
     lines = {name: _finite(line) for name, line in curves.lines.items()}

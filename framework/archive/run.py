@@ -230,6 +230,13 @@ class RecordedRun:
         except OSError:
             return []
 
+    @property
+    def return_column(self) -> str:
+        """Column of train.csv with the score of an episode: its return, or that of the policy of the score."""
+        general = self.params.get("general_cfg")  # a run that trains has no fact of it yet
+        policy = general.get("score_policy") if isinstance(general, dict) else self.facts.score_policy
+        return f"return_{policy}" if isinstance(policy, str) else "return"
+
     def newest_episode(self) -> Row | None:
         """Returns the last row of train.csv, of a run that trains; None without one, or of a damaged table."""
         row = None if self.task.results.is_symlink() else last_row(self.task.train)
@@ -264,9 +271,11 @@ class RecordedRun:
         return _curve(self.evaluations, "mean", over)
 
     def training_curve(self, over: str, whole_windows: bool = False) -> Curve:
-        """Returns the running mean of the returns of the training episodes. whole_windows: True for one without its
-        beginning, which is of fewer episodes."""
-        step, value = _curve(self.episodes, "return", over)
+        """Returns the running mean of the scores of the training episodes, of those in which the policy of the score
+        played. whole_windows: True for one without its beginning, which is of fewer episodes."""
+        column = self.return_column
+        rows = self.episodes if column == "return" else [row for row in self.episodes if _values([row], column)]
+        step, value = _curve(rows, column, over)
         mean = running_mean(step, value)
         mask = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
         return mean.step[mask], mean.value[mask]

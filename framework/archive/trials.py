@@ -86,12 +86,13 @@ def combined(values: Sequence[float | None]) -> float | None:
 def facts(tasks: Sequence[Path], mode: str) -> dict[str, Any]:
     """Returns what the runs of a trial say of themselves: best, step, last_return, seconds."""
     runs = [RecordedRun(task) for task in tasks]
-    newest = [row for run in runs if (row := run.newest_episode())]
-    steps = [run.facts.step for run in runs] + [row.get("step") for row in newest]
+    newest = [(run, row) for run in runs if (row := run.newest_episode())]
+    steps = [run.facts.step for run in runs] + [row.get("step") for _, row in newest]
+    returns = [value for run, row in newest if (value := number(row.get(run.return_column))) is not None]
     seconds = [run.facts.seconds for run in runs if run.facts.seconds is not None]
     return {
         "best": combined([run.best_score(mode) for run in runs]),
         "step": max((step for step in steps if isinstance(step, int)), default=None),
-        "last_return": float(np.mean([row["return"] for row in newest])) if newest else None,
+        "last_return": float(np.mean(returns)) if returns else None,
         "seconds": round(sum(seconds), 3) if seconds else None,
     }

@@ -20,7 +20,7 @@ from framework.jobs.stages import Stage
 from framework.record.console import pausing_for
 from framework.runs.signals import SaveSignals, StopSignals
 from framework.screen import stages
-from framework.screen.formatting import clock, counted, short, spread
+from framework.screen.formatting import clock, counted, number, short, spread
 from framework.screen.terminal import Screen
 
 LOOK_SECONDS = 0.5
@@ -227,8 +227,9 @@ def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tup
     if not step and not updates:
         return 0.0, ""
     parts = [tr("step {step:,}", step=step) if step else tr("update {update:,}", update=updates)]
-    if episode := run.newest_episode():
-        parts.append(tr("return {value}", value=short(episode["return"])))
+    score = number((run.newest_episode() or {}).get(run.return_column))
+    if score is not None:
+        parts.append(tr("return {value}", value=short(score)))
     if evaluation := run.newest_evaluation():
         parts.append(tr("evaluation {score}", score=spread(evaluation)))
     parts += filter(None, [pausing_for(task.log)])

@@ -39,6 +39,8 @@ NOT_DRAWN = ("episode", "step", "update", "terminated", "seed", "worker", "row")
 """Columns of episodes that say which one it is."""
 MOST_COLUMNS = 200
 """Number of columns that can be drawn."""
+RETURN = "return"
+"""Name of the column that is drawn unless another is chosen: the score of an episode."""
 MOST_SYSTEM = 20
 """Number of columns of system.csv that can be."""
 SYSTEM = "system/"
@@ -121,10 +123,12 @@ class Answers:
 
         view = self._views.setdefault(folder, GroupView(folder))
         own = [(run, row) for run, row in self._rows.values() if run.group == folder]
-        tasks = {run.id: RecordedRun(run.folder).task for run in view.shown(own)}
+        recorded = {run.id: RecordedRun(run.folder) for run in view.shown(own)}
+        tasks = {key: run.task for key, run in recorded.items()}
+        returns = {key: run.return_column for key, run in recorded.items()}
         more, lines = False, {}
         for key, task in tasks.items():
-            episodes, evaluations = self._tail(task.train, "return"), self._tail(task.eval, "mean")
+            episodes, evaluations = self._tail(task.train, returns[key]), self._tail(task.eval, "mean")
             clocks = self._clocks(task)
             more |= any(waiting for _, waiting in (episodes, evaluations, *clocks.values()))
             further = {axis: clock.line for axis, (clock, _) in clocks.items()}
@@ -141,18 +145,26 @@ class Answers:
 
     def _details(self, run: ListedRun, column: str) -> Answer:
         recorded = RecordedRun(run.folder)
-        of_system = column.startswith(SYSTEM)
-        episodes, waiting = self._tail(recorded.task.train, "return" if of_system else column)
+        of_system, scored = column.startswith(SYSTEM), recorded.return_column
+        drawn = scored if of_system or column == RETURN else column
+        episodes, waiting = self._tail(recorded.task.train, drawn)
         evaluations, more = self._tail(recorded.task.eval, "mean")
         system, more_system = self._tail(recorded.task.system, column.removeprefix(SYSTEM) if of_system else "seconds")
         offered = [name for name in episodes.columns if name not in NOT_DRAWN]
         offered += [f"{SYSTEM}{name}" for name in self._filled(recorded.task.system, system.columns)]
         return {
             "line": (system if of_system else episodes).line.points(),
-            "evaluations": evaluations.line.points() if column == "return" else [],
+            "evaluations": evaluations.line.points() if drawn == scored and not of_system else [],
             "clocks": {axis: clock.line.points() for axis, (clock, _) in self._clocks(recorded.task).items()},
             "columns": [name for name in offered[:MOST_COLUMNS] if printable(name) == name],
-            "titles": {name: title(name) for name in (*offered[:MOST_COLUMNS], column) if title(name) != name},
+            "titles": {
+                **{name: title(name) for name in (*offered[:MOST_COLUMNS], column) if title(name) != name},
+                **(
+                    {}
+                    if scored == RETURN
+                    else {RETURN: printable(tr("return of {policy}", policy=scored.removeprefix(f"{RETURN}_")))}
+                ),
+            },
             "more": waiting or more or more_system,
             "started": printable(recorded.facts.started or ""),
             "files": [file._asdict() for file in self.files.of(run.folder)],

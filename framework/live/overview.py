@@ -153,11 +153,13 @@ class Overview:
         """Returns how far a running run is, by its newest iteration and episode."""
         lines, counts = run.newest_iterations(), run.newest_counts()
         last: Row = lines[-1] if lines else {}
+        policy = run.return_column.removeprefix("return_")
+        of_policy = (last.get("policies") or {}).get(policy, {}) if policy != "return" else last
         seconds = number(last.get("seconds_total"))
         share = self._share(run, counts.values())
         return {
             **{name: counts[name] for name in ("step", "episode", "update")},
-            "mean": number(last.get("return_mean")),
+            "mean": number(of_policy.get("return_mean")),
             "speed": _speed(lines),
             "seconds": seconds,
             "share": share,

@@ -5,13 +5,21 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import joystick
+from config.config import GeneralConfig
+from framework.archive.curves import STEPS, running_mean
+from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import TaskDir
+from framework.jobs.job import progress
+from framework.live.answers import Answers
 from framework.loop.iteration import EpisodeRows
 from framework.pages import figures
+from framework.screen.formatting import short
 from main import main
 from tests.framework.record.test_agent_records import DQN, PPO, words
 
@@ -114,6 +122,23 @@ def test_the_report_has_a_table_of_the_policies_and_metrics_for_each(task: Path)
     metrics = page.partition("<h3>light</h3>")[2].partition("</table>")[0]
     assert [re.sub("<.*?>", "", name) for name in re.findall(r"<tr><td>(.*?)</td>", metrics)][:2] == ["loss", "q_mean"]
     assert "<td>return</td>" in metrics
+
+
+def test_the_policy_of_the_score_counts_wherever_training_is_shown(task: Path) -> None:
+    """In comparisons, groups and the page of watch, also while the run trains and run.json does not name it yet."""
+    run, rows = RecordedRun(task), read_csv(task / "results/train.csv")
+    assert run.return_column == "return_light"
+    returns = [[row[name] for row in rows] for name in ("step", "return_light")]
+    assert (run.training_curve(STEPS)[1] == running_mean(*np.array(returns)).value).all()
+    assert f"return {short(rows[-1]['return_light'])}" in progress(TaskDir(task), GeneralConfig())[1]
+    answers = Answers(task.parent)
+    [row] = answers.now([], "return")["runs"]
+    details = answers.now([row["id"]], "return")["shown"][row["id"]]
+    assert details["titles"]["return"] == "return of light"
+    assert details["line"] == answers.now([row["id"]], "return_light")["shown"][row["id"]]["line"]
+    assert details["line"] != answers.now([row["id"]], "return_car")["shown"][row["id"]]["line"]
+    assert details["evaluations"]
+    assert not answers.now([row["id"]], "return_car")["shown"][row["id"]]["evaluations"]
 
 
 def test_tensorboard_groups_curves_by_policy(task: Path) -> None:
