@@ -76,7 +76,7 @@ class PolicyConfig(Strict):
     evaluate_against: Literal["random", "itself"] | None = None
     """Opponent in evaluations, tests and films. random: one agent of the policy, which the seed of the episode draws,
     is played by it, all its others act at random, and the return of that agent is the policy's. itself: it plays all of
-    its agents. null: random with opponents, itself without."""
+    its agents. null: random for the policy of general_cfg.score_policy if it has opponents, itself for all others."""
 
     @property
     def selector(self) -> str | None:
@@ -95,11 +95,11 @@ class PolicyConfig(Strict):
         """True if all agents of the policy are controlled as one."""
         return self.JOINT if self.joint is None else self.joint
 
-    @property
-    def meets_random(self) -> bool:
-        """True if all agents of the policy but one act at random in evaluations."""
-        against = self.evaluate_against or ("itself" if self.opponents is None else "random")
-        return against == "random"
+    def meets_random(self, scored: bool) -> bool:
+        """Returns True if all agents of the policy but one act at random in evaluations. scored: its return is the
+        score."""
+        usual = "random" if scored and self.opponents is not None else "itself"
+        return (self.evaluate_against or usual) == "random"
 
     @property
     def adds_id(self) -> bool:

@@ -108,7 +108,7 @@ def differing(several: Sequence[Series]) -> tuple[Cells, Cells]:
 
 def changes_the_task(path: str) -> bool:
     """Returns True for a setting that changes what a return means."""
-    return path in TASK or (path.startswith("env_cfg.") and path not in SAME_TASK)
+    return path in TASK or path.endswith(".evaluate_against") or (path.startswith("env_cfg.") and path not in SAME_TASK)
 
 
 def _is_long(cells: tuple[str, list[str]]) -> bool:

@@ -282,7 +282,7 @@ def make_evaluator(
 
 def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:
     """Makes what records whole trajectories; one of each agent in a multi-agent environment."""
-    return _parts_in(config, env).trajectories(writer, env.rows)
+    return _parts_in(config, env).trajectories(writer, env.rows, training=False)
 
 
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
@@ -292,7 +292,7 @@ def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | Non
     if callbacks is not None and sees_episodes(callbacks):
         recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:
-        recorders.append(parts.trajectories(None, env.rows))
+        recorders.append(parts.trajectories(None, env.rows, training=True))
     if cfg.traces:
         first_worker = 1 if cfg.mp_backend == "ray" else 0  # as in EnvContext.worker_index
         recorders.append(TraceRecorder(env.rows, cfg.traces_compress, parts.steps(), first_worker))

@@ -53,7 +53,7 @@ class Parts(ABC):
         """Returns what sums the rewards of the agents of each policy."""
 
     @abstractmethod
-    def trajectories(self, writer: StepStore | None, rows: int) -> Recorder:
+    def trajectories(self, writer: StepStore | None, rows: int, training: bool) -> Recorder:
         """Returns what records whole trajectories."""
 
     @abstractmethod
@@ -117,7 +117,7 @@ class SingleParts(Parts):
     def returns(self, rows: int, training: bool) -> list[Recorder]:
         return []
 
-    def trajectories(self, writer: StepStore | None, rows: int) -> Recorder:
+    def trajectories(self, writer: StepStore | None, rows: int, training: bool) -> Recorder:
         return TrajectoryRecorder(writer, rows)
 
     def steps(self) -> None:
@@ -133,12 +133,12 @@ class JointParts(Parts):
     def agent(
         self, agents: Mapping[str, Agent], spec: EnvSpec, device: torch.device, expert: Callable[[], Any]
     ) -> TrainableActor:
-        rivals = {
+        random = {
             policy.name: _at_random(policy)
             for policy in self.plan.policies
             if self.plan.slots[policy.name].meets_random
         }
-        return MultiPolicyAgent(self.plan, spec, agents, rivals, device)
+        return MultiPolicyAgent(self.plan, spec, agents, random, device)
 
     def learner(self, agent: TrainableActor) -> Learner:
         assert isinstance(agent, MultiPolicyAgent)
@@ -151,8 +151,8 @@ class JointParts(Parts):
     def returns(self, rows: int, training: bool) -> list[Recorder]:
         return [AgentReturns(self.plan, rows, training)]
 
-    def trajectories(self, writer: StepStore | None, rows: int) -> Recorder:
-        return AgentTrajectories(self.plan, writer, rows)
+    def trajectories(self, writer: StepStore | None, rows: int, training: bool) -> Recorder:
+        return AgentTrajectories(self.plan, writer, rows, training)
 
     def steps(self) -> AgentSteps:
         return AgentSteps(self.plan)

@@ -125,7 +125,8 @@ class Trainer:
     def _end_iteration(self) -> None:
         self._validate()
         result = self.result()
-        self.last_return = result["return_mean"]
+        policy = self.cfg.score_policy
+        self.last_return = (result["policies"].get(policy, {}) if policy else result).get("return_mean")
         self.iteration = Iteration(self.iteration.number + 1, self.counter.work, self.seconds(), self.count.step)
         reason = self.stop_reason()
         self.last = {**result, "done": reason is not None, "reason": reason}

@@ -24,10 +24,11 @@ class MultiPolicyAgent(TrainableActor):
         plan: JointPlan,
         spec: EnvSpec,
         agents: Mapping[str, Agent],
-        rivals: Mapping[str, Actor],
+        random: Mapping[str, Actor],
         device: torch.device,
     ) -> None:
-        """agents: by policy, in the order of the plan. rivals: opponents in evaluations, by policy."""
+        """agents: by policy, in the order of the plan. random: agents that act at random, by the policy
+        whose opponents they are in evaluations."""
         self.spec, self.device = spec, device
         self.layout = plan.layout
         self.slots = plan.slots
@@ -43,7 +44,7 @@ class MultiPolicyAgent(TrainableActor):
             for policy in plan.policies
             if (opponents := getattr(policy.algo, "opponents", None)) is not None
         }
-        self.rivals = rivals
+        self.random = random
         self._states = self._places()
 
     def by_policy(self) -> Mapping[str, Agent]:
@@ -120,9 +121,9 @@ class MultiPolicyAgent(TrainableActor):
         """Returns who plays for a policy in these episodes, each with its slots [N, S]."""
         if training:
             return self.leagues[name].opponents(self.slots[name], records) if name in self.leagues else []
-        if name not in self.rivals:
+        if name not in self.random:
             return []
-        return [(self.rivals[name], self.slots[name].opponents(records, training))]
+        return [(self.random[name], self.slots[name].opponents(records, training))]
 
     def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:
         """Returns the recurrent states [N * S, size] of a policy's slots after the rewards since the last observation.
@@ -185,11 +186,11 @@ class MultiPolicyAgent(TrainableActor):
         return sum(agent.parameter_count() for agent in self.agents.values())
 
 
-def _with(act: Act, other: Act, mine: Array) -> Act:
+def _with(act: Act, other: Act, theirs: Array) -> Act:
     """Returns the actions and states of another agent in the masked rows [N * S]."""
 
-    def chosen(ours: Array, theirs: Array) -> Array:
-        return np.where(mine.reshape(-1, *(1,) * (ours.ndim - 1)), theirs, ours)
+    def chosen(ours: Array, others: Array) -> Array:
+        return np.where(theirs.reshape(-1, *(1,) * (ours.ndim - 1)), others, ours)
 
     state = act.state if act.state is None or other.state is None else chosen(act.state, other.state)
     return act._replace(action=chosen(act.action, other.action), state=state)

@@ -41,7 +41,7 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
         raise ConfigError(*[_placed(config, problem) for problem in problems])
     rivals = {agent: [name for name in matches if agent in matches[name]] for agent in layout.agents}
     return [
-        (name, algo, package, _slots(name, algo, matches[name], rivals, layout))
+        (name, algo, package, _slots(name, algo, matches[name], rivals, layout, name == config.general.score_policy))
         for name, (algo, package) in settings.items()
     ]
 
@@ -169,12 +169,13 @@ def _opposed(section: str, algo: PolicyConfig, agents: Sequence[str]) -> Iterato
             section=section,
             slots=_listed(shared),
         )
-    elif algo.meets_random and (len(agents) == 1 or algo.is_joint):
+    elif algo.evaluate_against == "random" and (len(agents) == 1 or algo.is_joint):
         yield tr(
-            "{section}.evaluate_against: an opponent plays all agents of a policy but one; this one has a single row",
+            "{section}.evaluate_against: all agents of the policy but one act at random; this policy has one agent, or "
+            "controls all of them as one",
             section=section,
         )
-    elif algo.meets_random and (shared := [agent for agent in agents if "#" in agent]):
+    elif algo.evaluate_against == "random" and (shared := [agent for agent in agents if "#" in agent]):
         yield tr(
             "{section}.evaluate_against: the policy plays one agent in an episode against random ones, and the slots "
             "of agents whose names change ({slots}) may be empty; it needs agents that are in every episode",
@@ -184,14 +185,19 @@ def _opposed(section: str, algo: PolicyConfig, agents: Sequence[str]) -> Iterato
 
 
 def _slots(
-    name: str, algo: PolicyConfig, agents: tuple[str, ...], rivals: dict[str, list[str]], layout: JointLayout
+    name: str,
+    algo: PolicyConfig,
+    agents: tuple[str, ...],
+    rivals: dict[str, list[str]],
+    layout: JointLayout,
+    scored: bool,
 ) -> Slots:
     if algo.is_joint:
         return JointSlots(layout, agents, name)
     vector = is_vector(layout.types[layout.place(agents[0])[0]].observation_space)
     past_share = algo.opponents.past if algo.opponents else 0.0
     names = [rivals[agent] for agent in agents]
-    return Slots(layout, agents, names, name, algo.adds_id and vector, past_share, algo.meets_random)
+    return Slots(layout, agents, names, name, algo.adds_id and vector, past_share, algo.meets_random(scored))
 
 
 def _paste(layout: JointLayout) -> str:

@@ -51,7 +51,7 @@ class League:
         past = slots.opponents(records, training=True)
         which = slots.version(records)[..., None] % np.uint64(self.keep) % np.uint64(len(self._weights))
         parts = [(self._actors[place], past & (which == place)) for place in range(len(self._weights))]
-        return [(actor, mine) for actor, mine in parts if mine.any()]
+        return [(actor, theirs) for actor, theirs in parts if theirs.any()]
 
     # checkpoints ------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from framework.policies.policy_plan import JointPlan, Plan
 
 
 def return_names(plan: Plan) -> tuple[str, ...]:
-    """Returns the names of the numbers: return_<policy>, the mean return of the trajectories of its agents."""
+    """Returns the names of the numbers: return_<policy>, the mean return of the trajectories of its agents, without
+    those that opponents play."""
     return tuple(map(return_name, plan.slots))
 
 

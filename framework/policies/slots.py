@@ -76,8 +76,10 @@ class Slots:
 
     def each(self) -> "Slots":
         """Returns these slots with what each agent sees, does and gets by itself, whichever version of the policy
-        plays: for records of episodes."""
-        return Slots(self._layout, self.agents, self._rivals, self.policy, agent_id=False)
+        plays in training: for records of episodes."""
+        return Slots(
+            self._layout, self.agents, self._rivals, self.policy, agent_id=False, meets_random=self.meets_random
+        )
 
     # spaces -----------------------------------------------------------------------------------------------
 
@@ -114,6 +116,11 @@ class Slots:
         if self._alone:
             return True
         return mixed(records["seed"][..., None], self._numbers) % self._matches == self._turn
+
+    @property
+    def can_meet_random(self) -> bool:
+        """True if one agent of the policy can play against random ones: several are in every episode."""
+        return self.count > 1 and not any("#" in agent for agent in self.agents)
 
     def has_opponents(self, training: bool) -> bool:
         """Returns True if opponents play agents of the policy in some episodes: of the training, or of evaluations."""

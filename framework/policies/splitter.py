@@ -26,8 +26,10 @@ class Splitter:
     complete when it acts again or its trajectory ends; its reward is the sum in between. Incomplete transitions are
     carried over to the next fragment."""
 
-    def __init__(self, name: str, slots: Slots, layout: JointLayout, global_state: bool) -> None:
+    def __init__(self, name: str, slots: Slots, layout: JointLayout, global_state: bool, training: bool = True) -> None:
+        """training: False in evaluations, which have other opponents."""
         self._prefix, self.slots, self.layout, self._global = f"{name}/", slots, layout, global_state
+        self._training = training
         self._carried: Columns = {}
         """Columns [M, ...] of the incomplete transitions; the values of other slots are meaningless."""
         self._reward = np.zeros(0, np.float32)
@@ -48,8 +50,8 @@ class Splitter:
         records, after = self.layout.decode(columns["obs"]), self.layout.decode(columns["next_obs"])
         seen, then = self.slots.observe(records), self.slots.observe(after)
         acts, begins = then.acts, seen.acts
-        if self.slots.has_opponents(training=True):  # what an earlier version does is not learned from
-            begins = begins & ~self.slots.opponents(records, training=True)
+        if self.slots.has_opponents(self._training):  # what opponents do is not learned from
+            begins = begins & ~self.slots.opponents(records, self._training)
         terminated, truncated = then.ends(columns["terminated"], columns["truncated"])
         ends = terminated | truncated
         begin, end, slot, reward = self._pairs(begins, ends | acts, then.reward)

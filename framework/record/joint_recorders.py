@@ -24,11 +24,14 @@ class AgentTrajectories(Recorder):
     """Collects the transitions of every agent, as a memory does: from one action to the next one of the same agent, or
     to its end. When an episode ends, each of its trajectories goes where that of a single agent goes."""
 
-    def __init__(self, plan: JointPlan, writer: StepStore | None, rows: int) -> None:
+    def __init__(self, plan: JointPlan, writer: StepStore | None, rows: int, training: bool) -> None:
+        """training: False in evaluations, whose random agents are left out."""
         self._out = Trajectories(writer)
         self._running: list[list[tuple[tuple[str, str], tuple[Any, ...]]]] = [[] for _ in range(rows)]
         """(Names of agent and policy, transition) of each row."""
-        self._splitters = {name: Splitter(name, slots.each(), plan.layout, False) for name, slots in plan.slots.items()}
+        self._splitters = {
+            name: Splitter(name, slots.each(), plan.layout, False, training) for name, slots in plan.slots.items()
+        }
         self._fresh = np.zeros(rows, bool)
         """Rows that have begun another episode since the last step."""
 

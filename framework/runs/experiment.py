@@ -336,7 +336,11 @@ class Experiment:
     def _notes(self) -> Iterator[str]:
         """Yields the lines before the first step."""
         yield from self.config.notes
-        size = resources.journal_bytes(self.config, plan(self.config, self.spec))
+        planned = plan(self.config, self.spec)
+        for policy in planned.policies:
+            if policy.slots is not None and policy.slots.meets_random:
+                yield tr("evaluations play one agent of {policy} against random ones", policy=policy.name)
+        size = resources.journal_bytes(self.config, planned)
         if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):  # a run that goes on has said it
             yield tr("disk space for the replay buffer: up to {size:,.0f} MiB (models/journal)", size=size / 2**20)
         yield tr("task directory: {path}", path=as_written(self.task.path))

@@ -311,13 +311,13 @@ def _of_zero_sums(config: RunConfig, policies: Sequence[PolicyPlan]) -> Iterator
     """Yields what lets models differ in a run of several agents whose returns were 0 in all evaluations."""
     name, slots, scored = policies[0].name, policies[0].slots, config.general.score_policy
     score = f"general_cfg.score_policy={name}"
-    if len(policies) == 1 and slots is not None and slots.count > 1 and not slots.meets_random:
+    if len(policies) == 1 and slots is not None and slots.can_meet_random and not slots.meets_random:
         settings = f"policies_cfg.{name}.evaluate_against=random"
         if not config.policies:
             settings = f"'policies_cfg={{{name}: {{agents: \"*\", evaluate_against: random}}}}'"
         yield tr(
-            "the policy played against itself in every evaluation, and the returns added up to 0, so no model is "
-            "better than another; {settings} in a new run scores one of its agents against random ones",
+            "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
+            "another; if they play against one another, {settings} in a new run scores one of them against random ones",
             settings=settings if scored else f"{score} {settings}",
         )
     elif len(policies) > 1 and not scored:

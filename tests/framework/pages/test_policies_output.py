@@ -13,6 +13,7 @@ import joystick
 from config.config import GeneralConfig
 from framework.archive.curves import STEPS, running_mean
 from framework.archive.run import RecordedRun
+from framework.dataset.trajectories import read
 from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import TaskDir
 from framework.jobs.job import progress
@@ -141,6 +142,17 @@ def test_the_policy_of_the_score_counts_wherever_training_is_shown(task: Path) -
     assert not answers.now([row["id"]], "return_car")["shown"][row["id"]]["evaluations"]
 
 
+def test_a_return_to_stop_at_is_that_of_the_policy_of_the_score(task: Path, tmp_path: Path) -> None:
+    first = json.loads((task / "results/result.json").read_text().splitlines()[0])
+    total, light = first["return_mean"], first["policies"]["light"]["return_mean"]
+    assert abs(total - light) > 1
+    between = f"general_cfg.stop_return={(total + light) / 2}"
+    more = ["general_cfg.iteration_steps=200", "general_cfg.score_policy=light", between]
+    assert main([*words("traffic", TWO, 200, *more), "--into", str(tmp_path / "run")]) == 0
+    outcome = json.loads((tmp_path / "run/run.json").read_text())["outcome"]
+    assert outcome.startswith("stop_return" if light > total else "max_total_step")
+
+
 def test_tensorboard_groups_curves_by_policy(task: Path) -> None:
     for group, curves in (
         ("interact", ("train_car/ep_return", "train_light/online_eval_return")),
@@ -194,8 +206,24 @@ def test_self_play_is_scored_against_random_agents(tmp_path: Path, capsys: pytes
         assert told == (name == "itself")
         assert ("added up to 0" in said) == told
     rows = read_csv(tmp_path / "random/results/eval.csv")
+    assert "added up to 0" not in said
     assert any(row["min"] < row["max"] for row in rows)
     assert all(row["mean"] == row["return_a"] for row in rows)
-    assert main(["test", str(tmp_path / "random"), "--episodes", "20", "--into", str(tmp_path / "test")]) == 0
-    returns = {row["return_a"] for row in read_csv(tmp_path / "test/results/test.csv")}
-    assert {-1, 1} <= returns
+    assert (
+        main(
+            [
+                "test",
+                str(tmp_path / "random"),
+                "--episodes",
+                "20",
+                "general_cfg.collect_traj=true",
+                "--into",
+                str(tmp_path / "test"),
+            ]
+        )
+        == 0
+    )
+    returns = [row["return_a"] for row in read_csv(tmp_path / "test/results/test.csv")]
+    assert {-1, 1} <= {*returns}
+    played = read(tmp_path / "test/results/trajs.pkl")  # by the policy, and not by what acts at random
+    assert sorted(sum(rewards) for rewards in played["reward"]) == sorted(returns)

@@ -121,16 +121,17 @@ def test_the_actions_of_opponents_are_those_of_their_version():
 
 @pytest.mark.parametrize("explores", [False, True])
 @pytest.mark.parametrize(
-    ("settings", "random"),
+    ("settings", "scored", "random"),
     [
-        (SELF, True),
-        ({**SELF, "evaluate_against": "itself"}, False),
-        (PPO, False),
-        ({**PPO, "evaluate_against": "random"}, True),
+        (SELF, True, True),
+        (SELF, False, False),  # the score is that of others, or of all
+        ({**SELF, "evaluate_against": "itself"}, True, False),
+        (PPO, True, False),
+        ({**PPO, "evaluate_against": "random"}, False, True),
     ],
 )
-def test_in_an_evaluation_the_agents_that_the_policy_does_not_play_act_at_random(settings, random, explores):
-    config = joint_config(car=settings, light=PER)
+def test_in_an_evaluation_the_agents_that_the_policy_does_not_play_act_at_random(settings, scored, random, explores):
+    config = joint_config(*["general_cfg.score_policy=car"] * scored, car=settings, light=PER)
     env = build.make_env(config, 2)
     agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
     obs = env.reset(np.ones(2, bool), np.array([1, 2]))
@@ -149,7 +150,7 @@ def test_in_an_evaluation_the_agents_that_the_policy_does_not_play_act_at_random
 
 
 def test_a_policy_keeps_its_recurrent_state_in_an_evaluation_against_random_agents():
-    recurrent = {**PPO, "algo_name": "RecurrentPPO", "opponents": {"past": 0.5}}
+    recurrent = {**PPO, "algo_name": "RecurrentPPO", "evaluate_against": "random"}
     config = joint_config(car=recurrent, light=PER)
     env = build.make_env(config, 2)
     agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
@@ -179,7 +180,9 @@ def test_the_return_of_an_evaluation_is_that_of_the_one_agent_which_the_policy_p
 
 def test_a_policy_of_one_agent_cannot_be_evaluated_against_random_ones():
     alone = {**PPO, "agents": "car_0", "evaluate_against": "random"}
-    with pytest.raises(ConfigError, match=r"policies_cfg\.car\.evaluate_against: an opponent plays all agents"):
+    with pytest.raises(
+        ConfigError, match=r"policies_cfg\.car\.evaluate_against: all agents of the policy but one act at random"
+    ):
         compatibility.check(joint_config(car=alone, rest=PPO, light=PER))
 
 
