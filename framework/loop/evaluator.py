@@ -48,6 +48,11 @@ class Evaluation(NamedTuple):
         returns = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
         return np.array(returns or [0.0])  # the policy may control no agent in an episode
 
+    def return_of(self, episode: Episode) -> float:
+        """Returns what counts as the return of an episode; the sum of its rewards if the policy of the score does not
+        play in it."""
+        return episode.total if self.score is None else episode.metrics.get(self.score, episode.total)
+
     def has_score(self) -> bool:
         """Returns True if an episode has the number that counts as its return."""
         return any(self.score in episode.metrics for episode in self.episodes)

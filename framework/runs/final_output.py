@@ -230,7 +230,11 @@ class FinalOutput:
             self.console.note(film.text)
         if selection.worst:
             returns = tr(", ").join(
-                tr("{number:,} (return {value})", number=episode.number, value=short(episode.episode.total))
+                tr(
+                    "{number:,} (return {value})",
+                    number=episode.number,
+                    value=short(evaluation.return_of(episode.episode)),
+                )
                 for episode in taped
             )
             self.console.note(

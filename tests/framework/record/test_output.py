@@ -498,6 +498,13 @@ def evaluated(mean: float, std: float = 0.0) -> Evaluation:
     return Evaluation([Episode(0, i, 0, 0, mean + (std if i % 2 else -std), 1, True, 0) for i in range(10)])
 
 
+def test_the_return_of_an_episode_is_that_of_the_score() -> None:
+    [played, absent] = evaluated(3.0, 1.0).episodes[:2]
+    scored = Evaluation([played._replace(metrics={"return_a": 9.0}), absent], "return_a")
+    assert [scored.return_of(episode) for episode in scored.episodes] == [9.0, 4.0]
+    assert Evaluation([played]).return_of(played) == 2.0
+
+
 class Terminal(io.StringIO):
     encoding = "utf-8"
 
