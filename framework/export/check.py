@@ -45,13 +45,17 @@ def compare(
     agent's actions, and with the outputs of the agent's module, which has its own state too. Raises JoystickError if
     an output is not finite where the agent's is."""
     states: dict[str, Array | None] = {"file": None, "module": None}
+    taken: dict[str, Array] = {}
     count, largest, equal = 0, 0.0, 0
     for step in steps:
         results = {}
         for name, function in (("file", run), ("module", module.run)):
             arrays = {"obs": np.asarray(step.obs + observation_start, step.obs.dtype)}
             if "state" in module.inputs:
-                arrays["state"] = _state(states[name], step.fresh, module.policy.state_size)
+                after = states[name]
+                if after is not None:
+                    after = np.where(step.idle[:, None], taken[name], after)
+                arrays["state"] = taken[name] = _state(after, step.fresh, module.policy.state_size)
             if step.mask is not None:
                 arrays["action_mask"] = step.mask
             results[name] = function(arrays)

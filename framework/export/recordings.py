@@ -16,6 +16,8 @@ class Seen(NamedTuple):
     obs: Array
     fresh: Array
     """[N] bool, True where the recurrent state is that of the start of an episode."""
+    idle: Array
+    """[N] bool, True where the step before has left the recurrent state as it was: its agent did not act."""
     mask: Array | None
     action: Array
 
@@ -26,6 +28,8 @@ class Heard(Actor):
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.steps: list[Seen] = []
+        self._before: tuple[Array, Array | None] | None = None
+        """Recurrent states before and after the latest step."""
 
     @property
     def observations(self) -> int:
@@ -40,12 +44,19 @@ class Heard(Actor):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         act = self.agent.predict_action(obs, state, mask)
-        fresh = np.zeros(len(obs), bool)
+        fresh = idle = np.zeros(len(obs), bool)
         if state is not None:
-            start = self.agent.initial_state(len(obs))
-            fresh = (state == start).reshape(len(obs), -1).all(1)
-        self.steps.append(Seen(obs.copy(), fresh, None if mask is None else mask.copy(), act.action.copy()))
+            fresh = _equal(state, self.agent.initial_state(len(obs)))
+            if self._before is not None:
+                idle = _equal(state, self._before[0]) & ~_equal(state, self._before[1])
+            self._before = state.copy(), act.state
+        self.steps.append(Seen(obs.copy(), fresh, idle, None if mask is None else mask.copy(), act.action.copy()))
         return act
+
+
+def _equal(state: Array, other: Array | None) -> Array:
+    """Returns [N], True where recurrent states are equal."""
+    return np.asarray((state == other).reshape(len(state), -1).all(1))
 
 
 class _Enough(Exception):

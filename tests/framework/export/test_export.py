@@ -83,7 +83,7 @@ def seen_by(agent: Agent, rows: int, steps: int, masks: int = 0) -> list[Seen]:
         obs = observed(agent.spec.observation_space, rows, step)
         mask = (rng.random((rows, masks)) < 0.5) | (np.arange(masks) == step % masks) if masks else None
         act = agent.predict_action(obs, state, mask)
-        found.append(Seen(obs, fresh, mask, act.action))
+        found.append(Seen(obs, fresh, np.zeros(rows, bool), mask, act.action))
         state = act.state
     return found
 
@@ -324,6 +324,20 @@ def test_a_wrong_request_is_refused_and_writes_nothing(
         assert main(["export", str(cartpole), *given]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_an_agent_that_acts_in_its_turn_keeps_its_recurrent_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file was compared as if its state went on while the other player moves."""
+    pytest.importorskip("pettingzoo")
+    game = ["general_cfg.env_name=pettingzoo", "env_cfg.id=classic/tictactoe_v3", "env_cfg.n_envs=8"]
+    settings = ["general_cfg.max_total_step=300", "general_cfg.online_eval=false", "general_cfg.seed=1"]
+    assert main(["--algo", "RecurrentPPO", *game, *settings, "--into", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    place = tmp_path / "policy.safetensors"
+    assert main(["export", str(tmp_path / "run"), "--to", "safetensors", "--out", str(place)]) == 0
+    assert "100.00% of the actions are the agent's" in capsys.readouterr().out
 
 
 def test_flags_of_export_elsewhere_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
