@@ -131,7 +131,8 @@ class GeneralConfig(Strict):
     """Keep the model with the best evaluation as models/best."""
     score_policy: str | None = None
     """Policy of policies_cfg whose mean return is the score of an evaluation: it decides which model is best, and is
-    compared with reward_threshold. null: the sum of the returns of all agents."""
+    compared with reward_threshold; in training it is compared with stop_return. null: the sum of the returns of all
+    agents."""
     online_eval: bool = False
     """Evaluate whenever a checkpoint is saved. If false, the last checkpoints are evaluated when the run ends."""
     online_eval_episode: PositiveInt = 10

@@ -231,11 +231,18 @@ class RecordedRun:
             return []
 
     @property
-    def return_column(self) -> str:
-        """Column of train.csv with the score of an episode: its return, or that of the policy of the score."""
+    def score_policy(self) -> str | None:
+        """Policy whose return is the score; None: the sum of all agents."""
+        if self.facts.score_policy is not None:
+            return self.facts.score_policy
         general = self.params.get("general_cfg")  # a run that trains has no fact of it yet
-        policy = general.get("score_policy") if isinstance(general, dict) else self.facts.score_policy
-        return f"return_{policy}" if isinstance(policy, str) else "return"
+        policy = general.get("score_policy") if isinstance(general, dict) else None
+        return policy if isinstance(policy, str) else None
+
+    @property
+    def return_column(self) -> str:
+        """Column of train.csv with the score of an episode."""
+        return "return" if self.score_policy is None else f"return_{self.score_policy}"
 
     def newest_episode(self) -> Row | None:
         """Returns the last row of train.csv, of a run that trains; None without one, or of a damaged table."""
@@ -274,7 +281,9 @@ class RecordedRun:
         """Returns the running mean of the scores of the training episodes, of those in which the policy of the score
         played. whole_windows: True for one without its beginning, which is of fewer episodes."""
         column = self.return_column
-        rows = self.episodes if column == "return" else [row for row in self.episodes if _values([row], column)]
+        rows: Rows = self.episodes
+        if self.score_policy is not None:
+            rows = [row for row in rows if number(row.get(column)) is not None]
         step, value = _curve(rows, column, over)
         mean = running_mean(step, value)
         mask = mean.episodes >= (window_for(len(step)) if whole_windows else 1)

@@ -39,7 +39,7 @@ NOT_DRAWN = ("episode", "step", "update", "terminated", "seed", "worker", "row")
 """Columns of episodes that say which one it is."""
 MOST_COLUMNS = 200
 """Number of columns that can be drawn."""
-RETURN = "return"
+USUAL = "return"
 """Name of the column that is drawn unless another is chosen: the score of an episode."""
 MOST_SYSTEM = 20
 """Number of columns of system.csv that can be."""
@@ -146,7 +146,7 @@ class Answers:
     def _details(self, run: ListedRun, column: str) -> Answer:
         recorded = RecordedRun(run.folder)
         of_system, scored = column.startswith(SYSTEM), recorded.return_column
-        drawn = scored if of_system or column == RETURN else column
+        drawn = scored if of_system or column == USUAL else column
         episodes, waiting = self._tail(recorded.task.train, drawn)
         evaluations, more = self._tail(recorded.task.eval, "mean")
         system, more_system = self._tail(recorded.task.system, column.removeprefix(SYSTEM) if of_system else "seconds")
@@ -161,8 +161,8 @@ class Answers:
                 **{name: title(name) for name in (*offered[:MOST_COLUMNS], column) if title(name) != name},
                 **(
                     {}
-                    if scored == RETURN
-                    else {RETURN: printable(tr("return of {policy}", policy=scored.removeprefix(f"{RETURN}_")))}
+                    if scored == USUAL
+                    else {USUAL: printable(tr("return of {policy}", policy=recorded.score_policy))}
                 ),
             },
             "more": waiting or more or more_system,

@@ -153,13 +153,15 @@ class Overview:
         """Returns how far a running run is, by its newest iteration and episode."""
         lines, counts = run.newest_iterations(), run.newest_counts()
         last: Row = lines[-1] if lines else {}
-        policy = run.return_column.removeprefix("return_")
-        of_policy = (last.get("policies") or {}).get(policy, {}) if policy != "return" else last
+        policy = run.score_policy
+        scored: Any = last
+        for name in () if policy is None else ("policies", policy):
+            scored = scored.get(name) if isinstance(scored, dict) else None
         seconds = number(last.get("seconds_total"))
         share = self._share(run, counts.values())
         return {
             **{name: counts[name] for name in ("step", "episode", "update")},
-            "mean": number(of_policy.get("return_mean")),
+            "mean": number(scored.get("return_mean") if isinstance(scored, dict) else None),
             "speed": _speed(lines),
             "seconds": seconds,
             "share": share,

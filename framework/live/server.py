@@ -22,7 +22,7 @@ from config.system.name import is_windows
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.errors import JoystickError
-from framework.live.answers import RETURN, Answers
+from framework.live.answers import USUAL, Answers
 from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE, asset
 from framework.pages.sentences import of_script, page_in_language
 
@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/now":
             [column], [group], [since] = (query.get(name, [""])[:1] for name in ("column", "group", "since"))
             ids = query.get("show", [])
-            return self._answer(answers.now(ids, column or RETURN, group, int(since) if COUNT.fullmatch(since) else 0))
+            return self._answer(answers.now(ids, column or USUAL, group, int(since) if COUNT.fullmatch(since) else 0))
         if path == "/settings":
             return self._answer(answers.settings(query.get("column", []), "named" in query))
         return self._refuse(HTTPStatus.NOT_FOUND, tr("There is no such page"))

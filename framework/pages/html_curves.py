@@ -90,8 +90,7 @@ class RunCharts:
     def score(self) -> str:
         """Returns the chart of the score: the return in training with the evaluations as dots, or the evaluations
         alone; nothing if there are none."""
-        policy = self._run.facts.score_policy
-        name = f"return_{policy}" if policy else "return"
+        name = self._run.return_column
         key, name = ("train", name) if name in self._values("train") else ("eval", "mean")
         if name not in self._values(key):
             return ""

@@ -209,20 +209,8 @@ def test_self_play_is_scored_against_random_agents(tmp_path: Path, capsys: pytes
     assert "added up to 0" not in said
     assert any(row["min"] < row["max"] for row in rows)
     assert all(row["mean"] == row["return_a"] for row in rows)
-    assert (
-        main(
-            [
-                "test",
-                str(tmp_path / "random"),
-                "--episodes",
-                "20",
-                "general_cfg.collect_traj=true",
-                "--into",
-                str(tmp_path / "test"),
-            ]
-        )
-        == 0
-    )
+    more = ["--episodes", "20", "general_cfg.collect_traj=true", "--into", str(tmp_path / "test")]
+    assert main(["test", str(tmp_path / "random"), *more]) == 0
     returns = [row["return_a"] for row in read_csv(tmp_path / "test/results/test.csv")]
     assert {-1, 1} <= {*returns}
     played = read(tmp_path / "test/results/trajs.pkl")  # by the policy, and not by what acts at random

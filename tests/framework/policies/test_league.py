@@ -100,18 +100,22 @@ def test_what_an_earlier_version_does_is_not_learned_from():
     assert len(rollout.state()["slot"]) == 2  # of five cars in each of two environments, one learns
 
 
+def weights_for(agent, action):
+    """Weights with which a policy always chooses this one of two actions."""
+    weights = {name: np.zeros_like(value) for name, value in agent.weights().items()}
+    last = max(name for name in weights if name.endswith("bias") and len(weights[name]) == 2)
+    return {**weights, last: np.where(np.arange(2) == action, 100, -100).astype(np.float32)}
+
+
 def test_the_actions_of_opponents_are_those_of_their_version():
     config = joint_config(car={**SELF, "opponents": {"past": 1.0}}, light=PER)
     env = build.make_env(config, 2)
     agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
     obs = env.reset(np.ones(2, bool), np.array([1, 2]))
     slots, records = agent.slots["car"], agent.layout.decode(obs)
-    biased = {name: np.zeros_like(value) for name, value in agent.agents["car"].weights().items()}
-    last = max(name for name in biased if name.endswith("bias") and len(biased[name]) == 2)
-    biased[last] = np.array([100.0, -100.0], np.float32)  # always action 0
-    agent.leagues["car"].load_weights({f"past/0/{name}": value for name, value in biased.items()})
-    biased = {**biased, last: -biased[last]}
-    agent.agents["car"].load_weights(biased)
+    always_0 = weights_for(agent.agents["car"], 0)
+    agent.leagues["car"].load_weights({f"past/0/{name}": value for name, value in always_0.items()})
+    agent.agents["car"].load_weights(weights_for(agent.agents["car"], 1))
     act = agent.sample_action(obs, None, Run(config, local(config)).now(), np.random.default_rng(0))
     actions = slots.actions(agent.layout.decode_action(act.action))
     assert (actions == np.where(slots.opponents(records, training=True), 0, 1)).all()
@@ -136,9 +140,7 @@ def test_in_an_evaluation_the_agents_that_the_policy_does_not_play_act_at_random
     agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
     obs = env.reset(np.ones(2, bool), np.array([1, 2]))
     slots, records = agent.slots["car"], agent.layout.decode(obs)
-    weights = {name: np.zeros_like(value) for name, value in agent.agents["car"].weights().items()}
-    last = max(name for name in weights if name.endswith("bias") and len(weights[name]) == 2)
-    agent.agents["car"].load_weights({**weights, last: np.array([-100.0, 100.0], np.float32)})  # always action 1
+    agent.agents["car"].load_weights(weights_for(agent.agents["car"], 1))
     evaluating, rng, taken = Run(config, local(config)).now()._replace(evaluating=True), np.random.default_rng(0), []
     for _ in range(50):
         act = agent.sample_action(obs, None, evaluating, rng) if explores else agent.evaluate_action(obs, None, rng)
