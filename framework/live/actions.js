@@ -26,15 +26,13 @@ const JOBS = new Map([["run", tr("the run")], ["group", tr("the group")], ["tuni
 function confirmStop(id, kind) {
   const what = JOBS.get(kind);
   the("question").textContent = tr("Stop {what}? It saves, as after Ctrl-C in its terminal, and can be resumed.", { what });
-  const dialog = the("confirm");
-  dialog.onclose = async () => {
-    if (dialog.returnValue !== "stop") return;
+  the("yes").onclick = async () => { // the event "close" may come late, from a question that was asked before
+    the("confirm").close();
     const told = await post("stop", { run: id });
     if (told) tell(tr("{what}: {answer}.", { what, answer: told.said }));
     ask();
   };
-  dialog.returnValue = "";
-  dialog.showModal();
+  the("confirm").showModal();
   the("no").focus();
 }
 
@@ -71,8 +69,7 @@ const tagsOf = tags => tags.length ? make("span", { class: "tags" },
 const stopButton = (id, kind) => make("button", { class: "danger", "data-stop": id, "data-kind": kind },
   tr("Stop {what}", { what: JOBS.get(kind) }));
 
-the("yes").addEventListener("click", () => the("confirm").close("stop"));
-the("no").addEventListener("click", () => the("confirm").close(""));
+the("no").addEventListener("click", () => the("confirm").close());
 addEventListener("submit", event => {
   event.preventDefault();
   if (event.target.dataset.notes) saveNotes(event.target);

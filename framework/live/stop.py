@@ -47,6 +47,8 @@ def _holder(system: Processes, lock: Path) -> int:
     """Returns the process that holds a lock. Raises JoystickError if it is not one process of this user here."""
     holders = system.holders(lock)
     tops = [pid for pid in holders if system.parent(pid) not in holders]  # a program may have inherited the file
+    if not is_locked(lock.parent):
+        raise JoystickError("it has just ended")
     if len(tops) != 1:
         raise JoystickError(
             "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "

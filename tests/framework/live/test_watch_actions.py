@@ -250,6 +250,11 @@ def test_only_the_process_that_holds_the_lock_is_stopped(
             with monkeypatch.context() as patch:
                 patch.setattr(lock_holders, "user", lambda: 12345)
                 assert "no process of yours" in done(server, "/stop", run=key)["error"]
+            with monkeypatch.context() as patch:  # it ends before it is looked for
+                patch.setattr(WAYS[way], "holders", lambda *_: [])
+                answers = iter((True, False))
+                patch.setattr(stop, "is_locked", lambda folder: next(answers))
+                assert "has just ended" in done(server, "/stop", run=key)["error"]
             with monkeypatch.context() as patch:  # it ends, and another process gets its id
                 patch.setattr(stop, "_holder", lambda system, lock: os.getpid())
                 assert "has just ended" in done(server, "/stop", run=key)["error"]

@@ -116,12 +116,18 @@ def test_a_run_gets_tags_and_a_note_and_is_stopped_after_a_question(browser: Bro
             browser.until("!document.querySelector('#confirm').open")
             assert training.poll() is None
             assert browser.text("#said") == "Tags and note are saved."
-            browser.value("document.querySelector('[data-stop]').click()")
-            browser.value("document.querySelector('#yes').click()")
+            # the event that the dialog closes comes late: "no" and then "yes" is one request
+            clicks = (
+                f"document.querySelector('{button}').click()"
+                for button in ("[data-stop]", "#no", "[data-stop]", "#yes")
+            )
+            browser.value("; ".join(clicks))
             browser.until("document.querySelector('#said').innerText.includes('was asked to stop')")
             assert training.wait(20) != 0
             browser.value("ask()")
             browser.until("!document.querySelector('[data-stop]')")
+            requests = (event["params"]["request"] for event in browser.events if "request" in event.get("params", {}))
+            assert sum(request["url"].endswith("/stop") for request in requests) == 1
     finally:
         training.kill()
         training.communicate()
