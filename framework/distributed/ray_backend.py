@@ -77,8 +77,6 @@ class RayBackend:
         self.say: Callable[[str], None] = LOGGER.warning
         self.stopping, self.renew = stopping, renew
         self.pool: WorkerPool
-        self._looked = 0.0
-        """Time at which the processes of Ray itself were last looked for."""
         self._others: list[Tree] = []
         """States of workers that the run had before, and does not have now."""
         self._start()
@@ -181,7 +179,7 @@ class RayBackend:
             if not (self.adding or self.learning):
                 break
             yield from self._receive(workers=False)
-        self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
+        self.agent.load_weights(self._get(self.weights))
         if len(self.learners) > 1 and len(set(self._get([learner.digest.remote() for learner in self.learners]))) > 1:
             raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
 
@@ -235,9 +233,7 @@ class RayBackend:
 
     def _receive(self, workers: bool = True) -> Iterator[Accepted | Learned]:
         """Waits for any answer, for POLL_SECONDS at most, and handles all that have come."""
-        if (now := time.monotonic()) > self._looked + ray_errors.POLL_SECONDS:
-            ray_errors.must_run()
-            self._looked = now
+        ray_errors.must_run()
         reports = self.pool.awaited() if workers else {}
         first = self.learning[0] if self.learning else None
         refs = [*reports, *self.adding, *(first.reports if first else [])]

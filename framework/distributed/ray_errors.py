@@ -1,5 +1,6 @@
 """Interprets errors of Ray: what the code of a process raised, and what was lost with another process."""
 
+import copy
 import re
 import sys
 import time
@@ -69,18 +70,23 @@ def ended_part() -> str | None:
 
 
 def must_run() -> None:
-    """Raises Lost if a process of our own Ray has ended: some seconds later Ray would end this process, too."""
+    """Raises Lost if a process of our own Ray has ended: Ray would end this process, too, some seconds later or as soon
+    as it reads from the store of objects."""
     if (name := ended_part()) is not None:
         raise Lost("Ray's own process {name} has ended: killed, out of memory, or crashed", name=name)
 
 
 def answers(ray: Any, refs: Any) -> Any:
-    """Returns what the references stand for. Raises Lost if our own Ray ends meanwhile: it may never come then."""
+    """Returns a copy of what the references stand for. Raises Lost if our own Ray ends meanwhile: an answer may never
+    come then. Ray ends a process that reads from its store of objects, or gives memory back to it, once its raylet is
+    gone: so this looks at the raylet right before it reads, and what it returns does not lie in the store."""
+    waiting = refs if isinstance(refs, list) else [refs]
     while True:
-        try:
-            return ray.get(refs, timeout=POLL_SECONDS)
-        except ray.exceptions.GetTimeoutError:
-            must_run()
+        done, left = ray.wait(waiting, num_returns=len(waiting), timeout=POLL_SECONDS, fetch_local=False)
+        must_run()
+        if not left:
+            return copy.deepcopy(ray.get(refs))
+        ray.get(done)  # raises if one of them has died: the others may wait for it
 
 
 def raised(kinds: Any, error: Exception) -> Any:
@@ -110,6 +116,7 @@ def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
                     who=who,
                     seconds=START_SECONDS,
                 )
+    must_run()
     try:
         return ray.get(refs)
     except Exception as error:
