@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class Row:
     """Folder of given data that the preset learns from."""
     short: bool = False
     """True for a small part of the preset's run, which only shows that it trains."""
+    below: str = ""
+    """Why the score is below the goal or the published number, as far as is known; empty if it is not."""
 
     @property
     def name(self) -> str:
@@ -221,6 +223,15 @@ COLUMNS = (
     "environment", "algorithm", "steps", "seeds", "best by online evaluation", "interquartile mean [95 % interval]",
     "last", "time", "random", "goal", "published", "source",
 )  # fmt: skip
+BELOW = """\
+
+## Below the goal or the published number
+
+Each row whose mean is below one of them, the score of each seed, how many seeds reach it, and the cause as far as it
+is known. A publication with one run may be a lucky or an unlucky one.
+
+"""
+BELOW_COLUMNS = ("row", "scores", "goal", "published", "seeds that reach both", "steps, ours and theirs", "cause")
 SHORT = """\
 
 ## Short runs
@@ -249,12 +260,36 @@ def summary(known: Sequence[Row], results: Mapping[str, Entry], families: Mappin
         scores = {row: float(np.mean(results[row.name][counted(results[row.name])])) for row in rows
                   if row.name in results}  # fmt: skip
         goals = [score >= row.goal for row, score in scores.items() if row.goal is not None]
-        published = {row: score >= row.published for row, score in scores.items()
-                     if isinstance(row.published, float | int) and row.source != "optimum"}  # fmt: skip
+        published = {row: score >= bars(replace(row, goal=None))[0] for row, score in scores.items()
+                     if bars(replace(row, goal=None))}  # fmt: skip
         below = ", ".join(f"{row.algo} on {row.env}" for row, reached in published.items() if not reached)
         counts = f"{len(scores)} of {len(rows)}", f"{sum(goals)} of {len(goals)}"
         lines.append(_line([family, *counts, f"{sum(published.values())} of {len(published)}", below]))
     return lines
+
+
+def bars(row: Row) -> list[float]:
+    """Returns the numbers that a row's score is compared with: its goal, and what others have published. An optimum is
+    none, which no mean over episodes exceeds."""
+    theirs = row.published if isinstance(row.published, float | int) and row.source != "optimum" else None
+    return [float(number) for number in (row.goal, theirs) if number is not None]
+
+
+def is_below(row: Row, entry: Entry) -> bool:
+    """Returns True if the mean of a row's scores is below its goal or the published number."""
+    return any(float(np.mean(entry[counted(entry)])) < bar for bar in bars(row))
+
+
+def below_cells(row: Row, entry: Entry) -> list[str]:
+    """Returns the cells of a line of the table of rows that are below."""
+    scores = np.array(entry[counted(entry)], float)
+    reached = int(np.sum(scores >= max(bars(row))))
+    goal = "" if row.goal is None else f"{row.goal:g}"
+    published = "" if row.published is None else f"{row.published:g}"
+    ours = f"{np.mean(entry['steps']):,.0f}" if any(entry["steps"]) else ""
+    steps = ", ".join(filter(None, [ours, row.steps]))
+    shown = ", ".join(short(float(score)) for score in scores)
+    return [row.name, shown, goal, published, f"{reached} of {len(scores)}", steps, row.below]
 
 
 def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[str, Any]) -> str:
@@ -269,6 +304,12 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[st
     lines += [CURVES + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
     at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
     lines += [_line(cells(row, results.get(row.name), sources, at_random.get(row.env, ""))) for row in whole]
+    lines += [BELOW + _line(BELOW_COLUMNS), _line(["---"] * len(BELOW_COLUMNS))]
+    lines += [
+        _line(below_cells(row, results[row.name]))
+        for row in whole
+        if row.name in results and is_below(row, results[row.name])
+    ]
     lines += [SHORT + _line(SHORT_COLUMNS), _line(["---"] * len(SHORT_COLUMNS))]
     lines += [_line(short_cells(row, results.get(row.name))) for row in short_ones]
     found = [(row.name, results[row.name]) for row in known if row.name in results]

@@ -249,6 +249,26 @@ def test_the_summary_counts_goals_and_published_values() -> None:
     assert line == "| both | 3 of 4 | 2 of 3 | 1 of 2 | B on A |"
 
 
+def test_a_row_below_its_goal_or_the_published_number_says_why_and_no_other_one_does() -> None:
+    """Scores of 480, 490 and 500 beside a goal of 495, an optimum of 500 and another's 490."""
+    below, optimum, reached = (
+        Row("A", "B", goal=495, steps="1M", below="Half of their steps"),
+        Row("A", "C", published=500, source="optimum"),
+        Row("A", "D", goal=400, published=490, source="zoo"),
+    )
+    measured = entry(best=[480.0, 490.0, 500.0], steps=[500, 500, 500])
+    assert [learning_page.is_below(row, measured) for row in (below, optimum, reached)] == [True, False, False]
+    line = ["A/B", "480, 490, 500", "495", "", "1 of 3", "500, 1M", "Half of their steps"]
+    assert learning_page.below_cells(below, measured) == line
+    results = learning.read_results()
+    rows = [row for row in learning_page.rows() if not row.short]
+    wrong = [
+        row.name for row in rows
+        if bool(row.below) != (row.name in results and learning_page.is_below(row, results[row.name]))
+    ]  # fmt: skip
+    assert not wrong, "benchmarks/learning.yaml: the cause of what is below stands in `below`, and only there"
+
+
 def test_a_curve_is_the_mean_of_the_seeds_where_one_that_stopped_keeps_its_score(tmp_path: Path) -> None:
     """Seed 1 rises from 0 to 10 in 100 steps and stops, seed 2 from 0 to 4 in 200: in the middle 10 and 2."""
     steps, scores = learning_curves.mean_of([[[0, 100], [0, 10]], [[0, 200], [0, 4]]])
