@@ -112,15 +112,21 @@ SEQUENCES = {"lookup_step", "burn_in"}
 """Refused where nothing remembers."""
 
 
+def _small(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Layers of 8 numbers, also those within blocks."""
+    sizes = [{"layer_size": [8]} if "layer_size" in layer else {} for layer in layers]
+    within = [{"layers": _small(layer["layers"])} if "layers" in layer else {} for layer in layers]
+    return [{**layer, **size, **block} for layer, size, block in zip(layers, sizes, within, strict=True)]
+
+
 def tiny(algo: str) -> dict[str, Any]:
     """A run of an algorithm that has none above: its defaults with everything made small."""
     default = algos.get(algo).Config()
     unread = set() if getattr(default, "remembers", bool)() else SEQUENCES
     values = {key: value for key, value in TINY.items() if key in type(default).model_fields.keys() - unread}
     for key in ("value_layers", "actor_layers", "critic_layers"):
-        for layer in getattr(default, key, []):
-            small = {"layer_size": [8]} if hasattr(layer, "layer_size") else {}
-            values.setdefault(key, []).append({**layer.model_dump(), **small})
+        if layers := getattr(default, key, []):
+            values[key] = _small([layer.model_dump() for layer in layers])
     env: dict[str, Any] = {"id": "CartPole-v1" if "Discrete" in default.ACTION_SPACES else "Pendulum-v1"}
     general = {
         "algo_name": algo, "model_save_fre": 30, "model_save_unit": "step", "max_total_step": 90, "max_step": 25,
