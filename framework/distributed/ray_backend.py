@@ -233,7 +233,7 @@ class RayBackend:
 
     def _receive(self, workers: bool = True) -> Iterator[Accepted | Learned]:
         """Waits for any answer, for POLL_SECONDS at most, and handles all that have come."""
-        ray_errors.must_run()
+        self.look()
         reports = self.pool.awaited() if workers else {}
         first = self.learning[0] if self.learning else None
         refs = [*reports, *self.adding, *(first.reports if first else [])]
@@ -365,6 +365,9 @@ class RayBackend:
         self.pool.end()
         for part in (self.server, *self.learners):
             self.ray.kill(part)
+
+    def look(self) -> None:
+        ray_errors.must_run()
 
     def load(self, whole: bool = False) -> tuple[str, str]:
         text, limit = self.utilization.text()

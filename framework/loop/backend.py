@@ -38,6 +38,9 @@ class Processes(Protocol):
     def restart(self) -> None:
         """Replaces all processes after Lost. The state is then the initial one, ready for load_state."""
 
+    def look(self) -> None:
+        """Raises Lost if what the processes need has ended, which would end this process, too, some seconds later."""
+
     def load(self, whole: bool = False) -> tuple[str, str]:
         """Returns how busy the parts are, recently or over the whole run, and the part that limits the speed."""
 

@@ -122,6 +122,8 @@ class Experiment:
         self._pids: Sequence[int] = ()
         """Processes of Ray on this machine that train."""
         self._stack = contextlib.ExitStack()
+        self._training = contextlib.ExitStack()
+        """What only training needs: the processes of Ray, and Ray itself."""
 
     # setup ------------------------------------------------------------------------------------------------
 
@@ -176,7 +178,7 @@ class Experiment:
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.config = config = with_kernels(with_compile(config))
         use_kernels(config)
-        self.backend = backend = enter(self._make_backend())
+        self.backend = backend = enter(self._training).enter_context(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
         its = plan(config, self.spec)
@@ -587,9 +589,11 @@ class Experiment:
             raise
 
     def check(self) -> None:
-        """Raises Interrupted if the run was asked to stop."""
+        """Raises Interrupted if the run was asked to stop, and Lost if Ray ends while this process evaluates."""
         if self.stopping():
             raise Interrupted
+        if self.backend.processes is not None:
+            self.backend.processes.look()
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -603,6 +607,7 @@ class Experiment:
         if self.load:
             console.note(tr("processes: {load}", load=self.load))
             output.write_run({"processes_said": self.load})
+        self._training.close()  # a Ray that ends now cannot end this process, too
         score, random_return, figure = trainer.points.score, None, None
         chosen = True
         try:

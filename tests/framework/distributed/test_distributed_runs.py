@@ -7,6 +7,7 @@ import re
 import signal
 from collections import Counter
 from functools import cache
+from itertools import count
 
 import pytest
 
@@ -14,11 +15,13 @@ import joystick
 from framework.dataset.trajectories import read
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
-from framework.distributed import worker_pool
+from framework.distributed import ray_errors, worker_pool
 from framework.distributed.ray_backend import RayBackend
 from framework.errors import of_machine
 from framework.loop.backend import WorkerLost
+from framework.loop.evaluator import Evaluator
 from framework.loop.trainer import Trainer
+from framework.runs import experiment
 from main import main
 from tests.tools.distributed import fake_rays
 from tests.tools.paths import in_the_suite
@@ -105,6 +108,33 @@ def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays,
     assert [list(map(float, rewards)) for rewards in a["reward"]] == [list(map(float, r)) for r in b["reward"]]
     assert len(rays) == 1
     assert not any(rays[0].alive(kind) for kind in ("Worker", "DataServer", "LearnerActor")), "nothing of ours is left"
+
+
+def test_a_ray_that_ends_in_an_evaluation_is_started_again_and_none_is_left_for_what_follows_training(
+    rays, straight, tmp_path, monkeypatch, capfd
+):
+    """RAY-8: Ray ends its driver some seconds after its raylet, so an evaluation must not wait until it is over; and
+    nobody starts processes again for the choice of the best model, the films and the report."""
+    play, choose, playing, counts, alive = Evaluator.play, experiment.choose_best, [], count(1), []
+
+    def played(self, *words, **options):
+        playing.append(next(counts))
+        try:
+            return play(self, *words, **options)
+        finally:
+            playing.clear()
+
+    def chosen(*words):
+        alive.extend(rays[-1].alive(kind) for kind in ("Worker", "DataServer", "LearnerActor"))
+        return choose(*words)
+
+    monkeypatch.setattr(Evaluator, "play", played)
+    monkeypatch.setattr(experiment, "choose_best", chosen)
+    monkeypatch.setattr(ray_errors, "ended_part", lambda: playing.pop() and "raylet" if playing == [2] else None)
+    folder = train(tmp_path / "run", "DQN", 180, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert capfd.readouterr().out.count("raylet has ended: killed, out of memory, or crashed; all processes begin") == 1
+    assert alive == [[], [], []]
+    assert fingerprint(folder) == fingerprint(straight("DQN"))
 
 
 @pytest.mark.parametrize("algo", UNPLANNED)
