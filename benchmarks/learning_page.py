@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,12 @@ class Row:
     @property
     def name(self) -> str:
         return f"{self.env}/{self.algo}{', short' if self.short else ''}"
+
+    @property
+    def theirs(self) -> float | None:
+        """Published number that the score is compared with; None if there is none, or an optimum, which no mean over
+        episodes exceeds."""
+        return self.published if isinstance(self.published, float | int) and self.source != "optimum" else None
 
     def file(self) -> Path:
         """Returns the path of its preset; raises BenchmarkError if it has none of its own."""
@@ -260,8 +266,7 @@ def summary(known: Sequence[Row], results: Mapping[str, Entry], families: Mappin
         scores = {row: float(np.mean(results[row.name][counted(results[row.name])])) for row in rows
                   if row.name in results}  # fmt: skip
         goals = [score >= row.goal for row, score in scores.items() if row.goal is not None]
-        published = {row: score >= bars(replace(row, goal=None))[0] for row, score in scores.items()
-                     if bars(replace(row, goal=None))}  # fmt: skip
+        published = {row: score >= row.theirs for row, score in scores.items() if row.theirs is not None}
         below = ", ".join(f"{row.algo} on {row.env}" for row, reached in published.items() if not reached)
         counts = f"{len(scores)} of {len(rows)}", f"{sum(goals)} of {len(goals)}"
         lines.append(_line([family, *counts, f"{sum(published.values())} of {len(published)}", below]))
@@ -269,10 +274,8 @@ def summary(known: Sequence[Row], results: Mapping[str, Entry], families: Mappin
 
 
 def bars(row: Row) -> list[float]:
-    """Returns the numbers that a row's score is compared with: its goal, and what others have published. An optimum is
-    none, which no mean over episodes exceeds."""
-    theirs = row.published if isinstance(row.published, float | int) and row.source != "optimum" else None
-    return [float(number) for number in (row.goal, theirs) if number is not None]
+    """Returns the numbers that a row's score is compared with: its goal, and what others have published."""
+    return [number for number in (row.goal, row.theirs) if number is not None]
 
 
 def is_below(row: Row, entry: Entry) -> bool:

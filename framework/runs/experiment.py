@@ -123,7 +123,7 @@ class Experiment:
         """Processes of Ray on this machine that train."""
         self._stack = contextlib.ExitStack()
         self._training = contextlib.ExitStack()
-        """What only training needs: the processes of Ray, and Ray itself."""
+        """Parts that only training needs: the processes of Ray, and Ray itself."""
 
     # setup ------------------------------------------------------------------------------------------------
 
