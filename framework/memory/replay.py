@@ -105,7 +105,7 @@ class Replay(Memory):
 
     def _count(self) -> int:
         """Returns the number of steps added so far."""
-        return self._earlier + int(self._rings.added.sum())
+        return self._earlier + sum(self._rings.added.tolist())
 
     def _kept(self, columns: Columns) -> Columns:
         """Returns the columns to store: the two flags become a discount and the end of a trajectory."""

@@ -305,11 +305,12 @@ def newest(task: Path) -> Path:
 
 PRODUCTS = (
     "algo_cfg.dueling=true",
-    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8], activation: leakyrelu}, "
-    "{layer_type: linear, layer_size: [8], activation: gelu}]",
+    "algo_cfg.batch_size=32",
+    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [24], activation: leakyrelu}, "
+    "{layer_type: linear, layer_size: [24], activation: gelu}]",
 )
 """A step with products for which torch's compiler has rules of its own: before activations, with and without gradients,
-and of two layers that share their features."""
+and of two layers that share their features. Those of its first and last layers are loops."""
 
 
 def test_a_compiled_run_is_the_same_with_and_without_its_package_and_over_a_resume(

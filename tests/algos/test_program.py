@@ -1,6 +1,7 @@
 """Gradient steps as programs (algos/common/fast/program.py): the same text for the same function, the same numbers, and
 what is no program."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -148,3 +149,86 @@ def test_a_step_that_fails_leaves_its_weights_as_they_were() -> None:
     with pytest.raises(ZeroDivisionError):
         record(fails, [torch.ones(2)])
     assert weight.tolist() == [1.0, 1.0]
+
+
+# products in a library
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "loops"),
+    [
+        (64, 4, 256, True),  # a layer of few inputs
+        (64, 16, 32, True),
+        (64, 17, 32, False),
+        (64, 256, 2, True),  # one of few outputs
+        (2, 256, 64, True),
+        (64, 256, 17, False),
+        (64, 2, 256, True),  # the gradient of its inputs
+        (1, 1, 1, True),
+        (64, 256, 256, False),
+    ],
+)
+def test_narrow_products_are_loops(m: int, k: int, n: int, loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every order of the numbers of both matrices in memory, one and several products, with and without biases."""
+    monkeypatch.setattr(program, "_in_rows", Tensor.contiguous)
+    generator = torch.Generator().manual_seed(1)
+    for several in ((), (3,)):
+        x, y = (torch.rand(*several, *size, generator=generator) - 0.5 for size in ((m, k), (k, n)))
+        bias = torch.rand(*several, 1, n, generator=generator)
+        for x_of, y_of in itertools.product((x, in_columns(x)), (y, in_columns(y))):
+            for product, expected in (
+                (program._loops(x_of, y_of), x @ y),
+                (program._loops(x_of, y_of, bias), bias + x @ y),
+            ):
+                if not loops:
+                    assert product is None
+                elif product is not None:
+                    torch.testing.assert_close(product, expected, rtol=1e-5, atol=1e-5)
+                else:  # a sum over rows, which are in columns
+                    assert min(m, n) > program.NARROW_IN_SUMS
+
+
+@pytest.mark.parametrize(
+    ("rows", "narrow", "loops"), [(64, 4, True), (64, 8, True), (64, 9, False), (1024, 2, True), (1025, 2, False)]
+)
+def test_gradients_of_narrow_layers_are_loops_up_to_some_size(
+    rows: int, narrow: int, loops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gradients of the weights, g^T x, of a layer with few inputs and of one with few outputs."""
+    monkeypatch.setattr(program, "_in_rows", Tensor.contiguous)
+    few, many = torch.rand(rows, narrow), torch.rand(rows, 32)
+    for g, x in ((few, many), (many, few)):
+        product = program._loops(g.t(), x)
+        assert (product is not None) == loops
+        if product is not None:
+            torch.testing.assert_close(product, g.t() @ x)
+
+
+def in_columns(x: Tensor) -> Tensor:
+    """The same matrices, with the numbers of a column side by side."""
+    return x.mT.contiguous().mT
+
+
+def test_every_product_of_a_program_may_be_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their names in the text: that of a layer, of a group of layers, and their gradients."""
+    monkeypatch.setattr(program, "_in_rows", Tensor.contiguous)
+    weight, group = torch.rand(4, 3, requires_grad=True), torch.rand(2, 4, 3, requires_grad=True)
+    bias, biases = torch.rand(3), torch.rand(2, 1, 3)
+
+    def step(x: Tensor) -> Any:
+        hidden = torch.addmm(bias, x, weight).relu()
+        both = torch.baddbmm(biases, x.expand(2, -1, -1), group)
+        return torch.autograd.grad((hidden.sum() + (both @ both.mT).sum()).square(), [weight, group])
+
+    x = torch.rand(5, 4)
+    recording = record(step, [x])
+    used: list[str] = []
+
+    def counted(name: str) -> Callable[..., Tensor]:
+        return lambda *arguments: (used.append(name), program.PRODUCTS[name](*arguments))[1]
+
+    module, _ = program.module(recording.text, {name: counted(name) for name in program.PRODUCTS})
+    results = module(*(each.detach() for each in recording.inputs))
+    for result, expected in zip(results, step(x), strict=True):
+        torch.testing.assert_close(result, expected)
+    assert set(used) == {f"aten.{name}.default" for name in ("mm", "addmm", "bmm", "baddbmm")}

@@ -93,7 +93,7 @@ def _without_gradients(function: Callable[..., Tensor], inputs: tuple[Tensor | N
     return way
 
 
-PRODUCTS = {1 << 24: (256, 256, 256), 1 << 22: (64, 256, 256), 1 << 21: (128, 128, 128), 1 << 20: (64, 128, 128)}
+PRODUCTS = {1 << 24: (256, 256, 256), 1 << 22: (64, 256, 256), 1 << 21: (128, 128, 128), 1 << 20: (256, 64, 64)}
 """Number of multiplications -> samples, inputs and outputs of a layer with so many."""
 
 
@@ -105,13 +105,13 @@ def _products(amount: int) -> list[Pair]:
 
 
 def _bare_products(amount: int) -> list[Pair]:
-    """Returns the three products alone, as a compiled step calls them."""
+    """Returns the three products alone, as a compiled step calls them: it has g^T in rows (program.py)."""
     samples, inputs, outputs = PRODUCTS[amount]
     x, w, b, g = (_numbers(*shape) for shape in ((samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)))
     return [
         (_without_gradients(torch.addmm, (b, x, w.t())), _without_gradients(kernels.addmm, (b, x, w.t()))),
         (_without_gradients(torch.mm, (g, w)), _without_gradients(kernels.addmm, (None, g, w))),
-        (_without_gradients(torch.mm, (g.t(), x)), _without_gradients(kernels.addmm, (None, g.t(), x))),
+        (_without_gradients(torch.mm, (g.t(), x)), _without_gradients(kernels.addmm, (None, g.t().contiguous(), x))),
     ]
 
 

@@ -8,6 +8,7 @@ the hash of the text names what was compiled from it (compiled_steps.py). Record
 nothing of torch's compiler, which a run on a CPU imports nowhere but in the processes that make libraries.
 """
 
+import functools
 import json
 import os
 import sys
@@ -307,10 +308,10 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def module(
-    text: str, others: Mapping[str, tuple[Any, int]] | None = None
+    text: str, others: Mapping[str, Callable[..., Tensor]] | None = None
 ) -> tuple[torch.nn.Module, tuple[Tensor, ...]]:
-    """Returns the program as a module of torch.fx, and inputs of the sizes that it is for. others: operators that take
-    the place of these, and the number of arguments that they take."""
+    """Returns the program as a module of torch.fx, and inputs of the sizes that it is for. others: functions that take
+    the place of these operators."""
     content, others = json.loads(text), others or {}
     root, graph = torch.nn.Module(), torch.fx.Graph()
     places = [graph.placeholder(f"input_{place}") for place in range(len(content["inputs"]))]
@@ -326,9 +327,8 @@ def module(
             values[number] = graph.call_function(torch.clone, (constant,))
         else:
             name, args, kwargs, results = operation
-            operator, count = others.get(name) or (_operator(name), len(args))
             named = {key: _value(value, values) for key, value in kwargs.items()}
-            node = graph.call_function(operator, tuple(_value(args[:count], values)), named)
+            node = graph.call_function(others.get(name) or _operator(name), tuple(_value(args, values)), named)
             _bind(graph, node, results, values)
     graph.output(tuple(values[number] for number in content["outputs"]))
     inputs = tuple(
@@ -383,8 +383,6 @@ OPTIONS: dict[str, Any] = {
 """Settings of AOTInductor."""
 LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
 """Ends of the names of libraries."""
-PRODUCT = "mkldnn._linear_pointwise.default"
-"""Operation of kernels.addmm: torch's compiler has rules for it that take constant weights only."""
 
 
 def make(source: str, target: str, threads: str) -> None:
@@ -396,7 +394,7 @@ def make(source: str, target: str, threads: str) -> None:
     operators = torch.library.Library("joystick", "FRAGMENT")  # they are there as long as it is
     _lower(operators)
     text = Path(source).read_text(encoding="utf-8")
-    step, inputs = module(text, {PRODUCT: (torch.ops.joystick.product.default, 3)})
+    step, inputs = module(text, PRODUCTS)
     exported = torch.export.export(step, inputs)
     package = Path(target).parent.with_name("step.pt2")
     aoti_compile_and_package(exported, package_path=str(package), inductor_configs=OPTIONS)
@@ -422,10 +420,75 @@ def _unpack(package: Path, target: Path) -> None:
                 target.with_suffix(".json").write_bytes(archive.read(name))
 
 
+# products in a library --------------------------------------------------------------------------------------
+
+NARROW, NARROW_IN_SUMS = 16, 8
+"""Length of a side of a matrix up to which its products are loops; and where each number of them is a sum over rows, as
+in the gradient of a narrow layer."""
+LONG = 1024
+"""Number of rows up to which such a sum is a loop: it reads a wide matrix in columns."""
+
+
+def _loops(x: Tensor, y: Tensor, bias: Tensor | None = None) -> Tensor | None:
+    """Returns bias plus x [..., M, K] times y [..., K, N] where a side is narrow, as loops, which the compiler unites
+    with what comes before and after; None for other products, which a kernel makes faster. The innermost loops go along
+    numbers that are side by side in memory."""
+    (m, k), n = x.shape[-2:], y.shape[-1]
+    if k <= NARROW:
+        rows = y if n <= NARROW else _in_rows(y)
+        terms = (x[..., at : at + 1] * rows[..., at : at + 1, :] for at in range(k))
+        return functools.reduce(torch.add, terms if bias is None else (bias, *terms))
+    wide = x if n <= m else y.mT
+    if min(m, n) <= NARROW and wide.stride(-1) == 1:
+        product = (x.unsqueeze(-2) * y.mT.unsqueeze(-3)).sum(-1)
+    elif min(m, n) > NARROW_IN_SUMS or k > LONG:
+        return None
+    elif n <= m:
+        product = _in_rows((y.mT.unsqueeze(-1) * x.mT.unsqueeze(-3)).sum(-2)).mT
+    else:
+        product = (x.unsqueeze(-1) * y.unsqueeze(-3)).sum(-2)
+    return product if bias is None else bias + product
+
+
+def _in_rows(x: Tensor) -> Tensor:
+    """Returns x with the numbers of each row side by side."""
+    rows: Tensor = x if x.stride(-1) == 1 else torch.ops.joystick.in_rows(x)
+    return rows
+
+
+def _unless_narrow(operator: Any) -> Callable[..., Tensor]:
+    """Returns a product of torch that narrow matrices have as loops."""
+
+    def product(*arguments: Tensor) -> Tensor:
+        *bias, x, y = arguments
+        loops = _loops(x, y, *bias)
+        result: Tensor = operator(*arguments) if loops is None else loops
+        return result
+
+    return product
+
+
+def _by_onednn(x: Tensor, weight: Tensor, bias: Tensor | None, *_: Any) -> Tensor:
+    """Returns what kernels.addmm asks oneDNN for. It would copy an x that is not in rows, more slowly."""
+    loops = _loops(x, weight.t(), bias)
+    result: Tensor = torch.ops.joystick.product(_in_rows(x), weight, bias) if loops is None else loops
+    return result
+
+
+ATEN = torch.ops.aten
+PRODUCTS: dict[str, Callable[..., Tensor]] = {
+    "mkldnn._linear_pointwise.default": _by_onednn,
+    **{str(product): _unless_narrow(product) for product in (ATEN.mm.default, ATEN.addmm.default)},
+    **{str(product): _unless_narrow(product) for product in (ATEN.bmm.default, ATEN.baddbmm.default)},
+}
+"""Operator -> function in its place in a library. torch's compiler has rules for oneDNN's that take constant weights
+only."""
+
+
 def _lower(operators: torch.library.Library) -> None:
-    """Lets the compiler call oneDNN for products, by an operator of ours."""
+    """Lets the compiler call oneDNN for products, and write a matrix down in rows, by operators of ours."""
     from torch._inductor import ir
-    from torch._inductor.lowering import register_lowering
+    from torch._inductor.lowering import clone, register_lowering
     from torch._inductor.mkldnn_ir import LinearUnary, _create_output_node
 
     operators.define("product(Tensor x, Tensor weight, Tensor? bias) -> Tensor")
@@ -442,3 +505,10 @@ def _lower(operators: torch.library.Library) -> None:
         size = [x.get_size()[0], weight.get_size()[0]]
         layout = ir.FixedLayout(device=x.get_device(), dtype=x.get_dtype(), size=size)
         return ir.TensorBox.create(_create_output_node(LinearUnary(layout, operands, constants)))
+
+    operators.define("in_rows(Tensor x) -> Tensor")
+    operators.impl("in_rows", lambda x: x.new_empty(x.shape), "Meta")
+
+    @register_lowering(torch.ops.joystick.in_rows.default, type_promotion_kind=None)
+    def written(x: Any) -> Any:
+        return ir.ExternKernel.require_contiguous(clone(x))
