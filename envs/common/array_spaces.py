@@ -71,6 +71,21 @@ def _width(space: Space) -> int:
     return int(np.prod(space.shape or ()))
 
 
+def _is_empty(space: Space) -> bool:
+    """Returns True for a space without a number, such as Box of shape (0,) and a Dict without parts."""
+    return not any(_width(part) for _, part in leaves(space))
+
+
+def check_numbers(space: Space) -> None:
+    """Raises EnvError for observations without a number."""
+    if _is_empty(space):
+        raise EnvError(
+            "the observation space {space} is empty: there is nothing to learn from. A task without observations can "
+            "have one number that is always 0: Box(0, 0, (1,))",
+            space=space,
+        )
+
+
 def flat_box(leaves: tuple[Leaf, ...]) -> Box:
     images = all(isinstance(leaf.space, Box) and leaf.space.dtype == np.uint8 for leaf in leaves)
     dtype: Any = np.uint8 if images else np.float32
@@ -125,10 +140,10 @@ def action_space(space: Space) -> Space:
             "a wrapper, such as gymnasium.wrappers.TransformAction.",
             space=named,
         )
+    if _is_empty(space):
+        raise EnvError("the action space {space} is empty: there is nothing to choose", space=space)
     if not isinstance(space, Dict | Tuple):
         return plain(space)
-    if not parts:
-        raise EnvError("the action space {space} has no parts: there is nothing to choose", space=space)
     composite = Composite(space)
     if composite.choices.size.max(initial=0) > MOST_VALUES:
         raise EnvError(

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 
 from config.model.composite import Composite
 from envs.base import Array, Part, Step
-from envs.common.array_spaces import action_space, flat_box, leaves_of, plain
+from envs.common.array_spaces import action_space, check_numbers, flat_box, leaves_of, plain
 from envs.common.whole_numbers import WholeNumbers, one_of
 
 
@@ -30,6 +30,7 @@ class Observations:
     Discrete parts only becomes MultiDiscrete."""
 
     def __init__(self, space: Space) -> None:
+        check_numbers(space)
         self._leaves = tuple(leaves_of(space)) if isinstance(space, Dict | Tuple) else ()
         self.start: Any = getattr(space, "start", 0)
         self._shifted = bool(np.any(self.start))

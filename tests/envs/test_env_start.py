@@ -159,7 +159,10 @@ def test_flags_and_info_must_be_what_they_are_called():
             {"action_space": Tuple([Discrete(2), Box(0, 3, (1,), np.int64)])},
             "actions of the part '1' of Tuple(Discrete",
         ),
-        ({"action_space": Tuple([])}, "the action space Tuple() has no parts"),
+        ({"action_space": Tuple([])}, "the action space Tuple() is empty: there is nothing to choose"),
+        ({"action_space": Box(-1, 1, (0,))}, "the action space Box([], [], (0,), float32) is empty"),
+        ({"observation_space": Box(-1, 1, (0,))}, "the observation space Box([], [], (0,), float32) is empty"),
+        ({"observation_space": Dict({})}, "the observation space Dict() is empty: there is nothing to learn from"),
         ({"action_space": Box(0, 3, (1,), np.int64)}, "Box of a floating type can"),
     ],
 )
