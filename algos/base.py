@@ -258,6 +258,10 @@ class TrainableActor(Actor):
         return sum(array.size for array in self.weights().values())
 
 
+def _alone(grads: Iterable[torch.Tensor]) -> None:
+    """Averages the gradients of one learner: they stay as they are."""
+
+
 class Agent(TrainableActor):
     """A policy and its learning rule."""
 
@@ -300,7 +304,7 @@ class Agent(TrainableActor):
         """Steps at the start of a sequence that only refresh the recurrent state."""
         self.n_step: int = getattr(cfg, "n_step", 1)
         """Steps of the returns that are summed within sequences; those of single steps come from the memory."""
-        self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
+        self.reduce: Callable[[Iterable[torch.Tensor]], None] = _alone
         """Called between backward and step; averages gradients over the learners that share a batch."""
         self.learners = 1
         """Number of learners that share each batch."""

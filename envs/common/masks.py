@@ -69,7 +69,10 @@ def legal(mask: Any, space: Space) -> Array:
     or 2 (either) for each bit of a MultiBinary, a Tuple or Dict of masks, None for a part without one."""
     size = count(space)
     try:
-        array = np.array(_flat(mask, space, size)).astype(bool)
+        numbers = np.array(_flat(mask, space, size))
+        if numbers.dtype.kind not in "biu" and not (numbers.dtype.kind == "f" and np.isfinite(numbers).all()):
+            raise ValueError(tr("expected True or False for each action, got {mask!r:.80}", mask=mask))
+        array = numbers.astype(bool)
     except (ValueError, TypeError, LookupError) as error:
         raise EnvError("the {key} does not fit {space}: {error}", key=KEY, space=space, error=error) from None
     if array.shape[-1:] != (size,):
@@ -79,9 +82,14 @@ def legal(mask: Any, space: Space) -> Array:
     return array
 
 
-def legal_now(mask: Any, space: Space) -> Array:
-    """Returns the mask of an observation to act on; EnvError also where no action is legal."""
+def legal_now(mask: Any, space: Space, batch: tuple[int, ...] = ()) -> Array:
+    """Returns the mask [*batch, entries] of observations to act on; EnvError also where no action is legal."""
     bools = legal(mask, space)
+    if bools.shape[:-1] != batch:
+        expected = (*batch, bools.shape[-1])
+        raise EnvError(
+            "the {key} has shape {shape}; expected {expected}", key=KEY, shape=bools.shape, expected=expected
+        )
     if stuck(bools, np.bool_(False), space).any():
         raise EnvError("no action is legal: the {key} is 0 everywhere", key=KEY)
     return bools

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 
 from config.model.composite import Composite
+from config.tell.language import tr
 from envs.base import Array, Part, Step
 from envs.common.array_spaces import action_space, check_numbers, flat_box, leaves_of, plain
 from envs.common.whole_numbers import WholeNumbers, one_of
@@ -98,12 +99,22 @@ class Actions:
 
 
 def _vector(space: Space, value: Any, shape: tuple[int, ...]) -> Array:
-    """Returns a part in this shape [*batch, width]; Discrete and MultiDiscrete are one-hot."""
+    """Returns a part in this shape [*batch, width]; Discrete and MultiDiscrete are one-hot. Raises ValueError for one
+    of another shape than its space."""
     if isinstance(space, Discrete):
         return _one_hot(np.asarray(value) - space.start, int(space.n))
     if isinstance(space, MultiDiscrete):
         digits = np.moveaxis((np.asarray(value) - space.start).reshape((*shape[:-1], -1)), -1, 0)
         return np.concatenate([_one_hot(*pair) for pair in zip(digits, space.nvec.ravel(), strict=True)], axis=-1)
+    expected = (*shape[:-1], *(space.shape or ()))
+    if np.shape(value) != expected:
+        raise ValueError(
+            tr(
+                "a part of the observation has shape {shape}; expected {expected}",
+                shape=np.shape(value),
+                expected=expected,
+            )
+        )
     return np.reshape(value, shape)
 
 

@@ -36,7 +36,8 @@ class WholeNumbers:
             array.dtype.kind not in "biuf"
             or not ((array >= self._least) & (array <= self._most) & (array == np.floor(array))).all()
         ):
-            raise ValueError(tr("the observation {obs} is none of {space}", obs=obs + self.start, space=self.own))
+            own = array + self.start if array.dtype.kind in "biuf" else obs
+            raise ValueError(tr("the observation {obs} is none of {space}", obs=own, space=self.own))
         return obs
 
 

@@ -194,15 +194,31 @@ class MultiAgentVector(VectorEnv):
         return decoded
 
     def encode(self, obs: Any) -> Array:
-        """Returns the observations of some agents, by name, as one joint observation in which they act."""
+        """Returns the observations of some agents, by name, as one joint observation in which they act. Raises EnvError
+        for one that does not fit its space."""
         record = self.joint.new(1)
         for name, value in obs.items():
             number, place = self.joint.place(name)
             fields, kind = record[f"t{number}"][0], self._kinds[number]
-            fields["obs"][place] = kind.encode(value)
+            room = fields["obs"][place]
+            try:
+                encoded = kind.encode(value)
+                if kind.masked:
+                    fields["mask"][place] = kind.legal(value["action_mask"]) if kind.inside else True
+            except (ValueError, TypeError, LookupError) as error:
+                space = self.joint.types[number].observation_space
+                raise EnvError(
+                    "agent {name!r}: the observation does not fit {space}: {error}", name=name, space=space, error=error
+                ) from error
+            if np.shape(encoded) != room.shape:
+                raise EnvError(
+                    "agent {name!r}: the observation has shape {shape}; expected {expected}",
+                    name=name,
+                    shape=np.shape(encoded),
+                    expected=room.shape,
+                )
+            fields["obs"][place] = encoded
             fields["acts"][place] = fields["active"][place] = True
-            if kind.masked:
-                fields["mask"][place] = kind.legal(value["action_mask"]) if kind.inside else True
         return self.joint.encode(record)[0]
 
     def legal(self, mask: Any, agent: str = "") -> Array:

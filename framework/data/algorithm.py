@@ -16,6 +16,7 @@ from algos.base import Agent, Array, EnvSpec, OwnLossError, Progress, Streams, U
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
 from config.tell.language import tr
+from envs.common.masks import legal_now
 from framework.assemble import fit as compatibility
 from framework.assemble import needs
 from framework.catalog import ALGOS, ENVS
@@ -110,7 +111,17 @@ class AlgorithmPolicy(Policy):
         that the algorithm needs to learn, such as log_prob."""
         obs, mask = self._observations(batch), batch.get("action_mask")
         check_finite(obs, self.name)
-        carry = self.agent.initial_state(len(obs)) if state is None else state
+        if mask is not None:
+            mask = legal_now(mask, self.agent.spec.action_space, (len(obs),))
+        start = self.agent.initial_state(len(obs))
+        if state is not None and start is not None and np.shape(state) != start.shape:
+            raise JoystickError(
+                "{name}: the state has shape {shape}; expected {expected}, as the policy has returned it",
+                name=self.name,
+                shape=np.shape(state),
+                expected=start.shape,
+            )
+        carry = start if state is None else state
         if self.training:
             act = self.agent.sample_action(obs, carry, self.progress(), self._rng, mask)
             self.steps += len(obs)

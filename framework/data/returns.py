@@ -12,6 +12,7 @@ from framework.data.buffer import ReplayBuffer
 from framework.data.settings import whole
 from framework.errors import DataError
 from framework.memory.n_step import walk
+from framework.memory.ring import Rings
 
 
 def nstep_returns(
@@ -23,7 +24,7 @@ def nstep_returns(
     or [K, ...]; it does not count where a step terminated. There are fewer than n rewards where an episode ends or the
     newest transition is reached. The result is an array or a tensor, as the target's.
     """
-    rings, place = buffer.rings_at(indices)
+    rings, place = _steps_at(buffer, indices)
     reward, factor, last = walk(rings, place, whole("n", n), gamma, "rew", "done")
     value = target(buffer, last)
     value = value if isinstance(value, Tensor) else np.asarray(value)
@@ -40,6 +41,14 @@ def nstep_returns(
     return reward + factor * value
 
 
+def _steps_at(buffer: ReplayBuffer, indices: Any) -> tuple[Rings, np.ndarray]:
+    """Returns the storage of a buffer, and the places in it. Raises DataError for a buffer without transitions."""
+    rings, place = buffer.rings_at(indices)
+    if not rings.flat:
+        raise DataError("the buffer is empty: its steps have no returns")
+    return rings, place
+
+
 def _fractional(value: Tensor) -> Tensor:
     """Returns whole numbers as others, in whose type rewards are not cut off."""
     return value if value.is_floating_point() else value.float()
@@ -54,7 +63,7 @@ def gae_returns(
     after the one before it. value, next_value: values [K] of the observations before and after each step; the latter
     counts after a truncated step and after the newest one, but not after a terminated one.
     """
-    rings, place = buffer.rings_at(indices)
+    rings, place = _steps_at(buffer, indices)
     now, after = (_fractional(torch.as_tensor(tensor)).reshape(-1, 1) for tensor in (value, next_value))
     if not len(now) == len(after) == len(place):
         raise DataError(

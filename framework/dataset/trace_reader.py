@@ -93,6 +93,9 @@ def _columns(batch: dict[str, Any]) -> Columns:
     columns = {name: _column(value) for name, value in batch.items()}
     if single := next((name for name, column in columns.items() if not column.ndim), None):
         raise ValueError(tr("{name} is one value, and not one for each step", name=single))
+    counts = {len(column) for column in columns.values()}
+    if len(counts) > 1:
+        raise ValueError(tr("its columns have {counts} steps", counts=tr(" and ").join(map(str, sorted(counts)))))
     return columns
 
 

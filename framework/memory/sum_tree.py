@@ -75,7 +75,7 @@ class SumTree:
         """Returns the importance-sampling weights of places [K, B], divided by the largest of each row: the number of
         transitions and the sum of all priorities cancel out."""
         leaves = self._leaves.take(place)
-        return ((leaves / leaves.min(axis=1, keepdims=True)) ** -beta).astype(np.float32)
+        return ((leaves / leaves.min(axis=1, keepdims=True, initial=np.inf)) ** -beta).astype(np.float32)
 
     def of(self, leaves: np.ndarray) -> np.ndarray:
         """Returns the priorities of leaves."""

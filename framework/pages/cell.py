@@ -10,7 +10,9 @@ import numpy as np
 
 from config.read.opening import named
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.archive.curves import STEPS, Array, shown
+from framework.errors import JoystickError
 from framework.pages import svg
 from framework.pages.charts import Line
 from framework.pages.html_page import asset, data_url, paragraph, text
@@ -140,10 +142,19 @@ class Picture:
         self.png, self._subject = png, subject
 
     def save(self, path: str | Path) -> Path:
-        """Writes the picture to a file, and returns its path."""
-        with open(path, "wb", opener=named) as file:
-            file.write(self.png)
-        return Path(path)
+        """Writes the picture to a file, and returns its path. Raises JoystickError if that fails, and for a name that
+        says it was no PNG."""
+        path = Path(path)
+        if path.suffix.lower() not in ("", ".png"):
+            raise JoystickError(
+                "{path}: the picture is a PNG; name it {name}", path=path, name=path.with_suffix(".png")
+            )
+        try:
+            with open(path, "wb", opener=named) as file:
+                file.write(self.png)
+        except OSError as error:
+            raise JoystickError("{path} cannot be written: {error}", path=path, error=reason_of(error)) from None
+        return path
 
     def _repr_png_(self) -> bytes:
         return self.png

@@ -1,6 +1,7 @@
 """Callbacks: code of the user's own that sees episodes and results, counts its own numbers, and changes nothing."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -241,7 +242,7 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
     """Calls a callback. An error in it ends the run, with the name of the event."""
     try:
         return getattr(callbacks, event)(*args, **kwargs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
             raise  # a failure of the run itself, which says what it is, and may forbid to save
         raise CallbackError(
@@ -251,6 +252,14 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
             kind=type(error).__name__,
             error=error,
         ) from error
+
+
+def _is_finite(value: Any) -> bool:
+    """Returns True for a number that float64 can hold."""
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 class CallbackRecorder(Recorder):
@@ -305,7 +314,7 @@ class CallbackRecorder(Recorder):
                     name=name,
                     value=value,
                 )
-            if not np.isfinite(value):
+            if not _is_finite(value):
                 raise CallbackError(
                     "{callbacks}: episode.metrics[{name!r}] is {value}; a finite number is needed, or "
                     "none: an episode may leave a name out",

@@ -145,8 +145,13 @@ class TrainedPolicies(_Trained):
     def act(self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None) -> dict[str, Any]:
         """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
         itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state."""
+        for given in (obs, masks or {}):
+            if not isinstance(given, Mapping):
+                raise JoystickError("act: got {given!r:.80}; expected a value for each agent, by its name", given=given)
+        if without := [name for name in masks or {} if name not in obs]:
+            raise JoystickError("act: agent {name!r} has a mask and no observation", name=without[0])
         slots = self._slots(obs)
-        legal = {slots[name]: mask for name, mask in (masks or {}).items() if name in slots}
+        legal = {slots[name]: mask for name, mask in (masks or {}).items()}
         records = _records(self._env, {slots[name]: value for name, value in obs.items()}, legal)
         records["seed"] = self._seed
         for name, slot in slots.items():

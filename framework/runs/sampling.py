@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from algos.base import Progress, TrainableActor
+from algos.base import EnvSpec, Progress, TrainableActor
 from config.model.memory_spec import RolloutSpec
 from config.read.loader import RunConfig
 from envs.base import VectorEnv
@@ -79,18 +79,48 @@ class Sampler:
         return sample
 
 
-def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterator[Chunk]:
-    """Returns the windows of a sample. Raises JoystickError for something else."""
+def chunks(spec: RolloutSpec, sample: Any, facts: EnvSpec, fraction: float) -> Iterator[Chunk]:
+    """Returns the windows of a sample. facts: about the environment. Raises JoystickError for something else."""
     if spec.data is not None:
         raise JoystickError("update learns from its sample alone, and this one from algo_cfg.data too: use train()")
     if not isinstance(sample, Batch) or "window" not in sample:
         raise JoystickError(
             "update takes what run.sample(steps) has returned, not a {kind}", kind=type(sample).__name__
         )
-    columns = {name: np.asarray(value) for name, value in sample.window.items() if name not in COUNTED}
-    window = SlotRollout(spec, rows)
-    window.add(Transitions(columns, np.asarray(sample.window.row), np.zeros(0, np.int64)), fraction)
+    columns = {name: np.asarray(value) for name, value in sample.window.items()}
+    _check(columns, facts)
+    learned = {name: column for name, column in columns.items() if name not in COUNTED}
+    window = SlotRollout(spec, facts.rows)
+    window.add(Transitions(learned, columns["row"], np.zeros(0, np.int64)), fraction)
     return window.drain()
+
+
+def _check(columns: Columns, facts: EnvSpec) -> None:
+    """Raises JoystickError for columns of a window that are not those of steps in this environment."""
+    observation, action = facts.observation_space.shape or (), facts.action_space.shape or ()
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("reward", "terminated", "truncated", *COUNTED), ()),
+        **dict.fromkeys(("obs", "next_obs"), observation),
+        "action": action,
+    }
+    if missing := [name for name in shapes if name not in columns]:
+        raise JoystickError("update: the window has no column {name!r}", name=missing[0])
+    steps = len(columns["obs"]) if columns["obs"].ndim else 0
+    for name, column in columns.items():
+        expected = (steps, *shapes.get(name, column.shape[1:]))
+        if column.shape != expected or column.dtype.kind not in "biuf":
+            raise JoystickError(
+                "update: the column {name!r} of the window has shape {shape} and type {dtype}; expected numbers "
+                "{expected}",
+                name=name,
+                shape=column.shape,
+                dtype=column.dtype,
+                expected=expected,
+            )
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            raise JoystickError("update: the column {name!r} of the window has a value that is not finite", name=name)
+    if not ((columns["row"] >= 0) & (columns["row"] < facts.rows)).all():
+        raise JoystickError("update: window.row has a row that is none of {count}", count=facts.rows)
 
 
 def accepted(sample: Batch, progress: Progress) -> Accepted:

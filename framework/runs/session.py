@@ -389,7 +389,7 @@ class Run:
                 "update is for algorithms that learn from fresh steps; {name} learns by train()", name=name
             )
         progress = experiment.trainer.counter.progress()
-        windows = sampling.chunks(memory, sample, self.config.env.n_envs, progress.fraction)
+        windows = sampling.chunks(memory, sample, self.agent.spec, progress.fraction)
         with self._alone("update"), self._in_use():
             return experiment.trainer.learn_from(sampling.accepted(sample, progress), windows)
 
@@ -407,12 +407,15 @@ class Run:
             raise JoystickError("set_weights: got {kind}; expected arrays by name", kind=type(weights).__name__)
         # what is computed from an array of one number is a number of numpy
         weights = {name: np.asarray(a) if isinstance(a, np.generic) else a for name, a in weights.items()}
+        types = {name: array.dtype for name, array in self.agent.weights().items()}
         for name, array in weights.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
                 raise JoystickError(
                     "set_weights: {name} is {kind}; expected an array of numbers", name=name, kind=type(array).__name__
                 )
-            if not np.isfinite(array).all():
+            with np.errstate(over="ignore"):  # a large number of another type is infinite among the weights
+                kept = array.astype(types.get(name, array.dtype), copy=False)
+            if not np.isfinite(kept).all():
                 raise JoystickError("set_weights: {name} has a value that is not a finite number", name=name)
         try:
             experiment.trainer.agent.load_weights(weights)  # a wrong shape fails here, before anything is sent

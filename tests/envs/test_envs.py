@@ -138,7 +138,7 @@ def test_a_part_of_another_size_than_its_space_is_refused(kind):
     env.reset(everyone(env), np.arange(2))
     for _ in range(2):
         env.step(np.zeros(2, int))
-    with pytest.raises(EnvError, match=r"mine failed in step 3 of row 1: ValueError: .* shape \(3,\)"):
+    with pytest.raises(EnvError, match=r"mine failed in step 3 of row 1: ValueError: .* shape \(1,\); expected \(3,\)"):
         env.step(np.zeros(2, int))
 
 

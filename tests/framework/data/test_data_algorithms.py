@@ -1,6 +1,7 @@
 """Every algorithm is a policy of the data layer: it acts, and learns from a buffer of the program's own."""
 
 import copy
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -390,3 +391,33 @@ def test_a_recurrent_algorithm_learns_from_random_actions() -> None:
     train = Collector(policy, "CartPole-v1", ReplayBuffer(500), seed=1)
     train.collect(n_step=200, random=True)
     assert policy.update(4, train.buffer)
+
+
+@pytest.mark.parametrize(
+    "mask", [[[0, 0]] * 4, [[0, 1]], [0, 1], [[1]] * 4, [[1, 0, 1]] * 4, [[1, 0]] * 3, [["x", "y"]] * 4, "a"]
+)
+def test_a_mask_that_does_not_fit_is_refused(mask: Any) -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", seed=1).eval()
+    obs = np.zeros((4, 4), np.float32)
+    with pytest.raises(joystick.EnvError, match="action"):
+        policy(Batch(obs=obs, action_mask=mask))
+    assert policy(Batch(obs=obs, action_mask=[[0, 1]] * 4)).act.tolist() == [1] * 4
+
+
+def test_a_recurrent_state_of_another_shape_is_refused() -> None:
+    policy = joystick.policy("RecurrentPPO", "CartPole-v1", seed=1)
+    obs = np.zeros((2, 4), np.float32)
+    state = policy(Batch(obs=obs)).state
+    for wrong in (state[:1], np.zeros((2, 3)), "a"):
+        with pytest.raises(JoystickError, match="the state has shape"):
+            policy(Batch(obs=obs), wrong)
+    policy(Batch(obs=obs), state)
+
+
+@pytest.mark.parametrize("algo", ["DQN", "PPO", "SAC", "RecurrentPPO"])
+def test_a_policy_is_pickled(algo: str) -> None:
+    """As for a process of one's own."""
+    policy = joystick.policy(algo, env_of(algo), seed=1).eval()
+    other = pickle.loads(pickle.dumps(policy))
+    obs = np.ones((2, *policy.agent.spec.observation_space.shape), np.float32)
+    assert np.array_equal(policy(Batch(obs=obs)).act, other(Batch(obs=obs)).act)

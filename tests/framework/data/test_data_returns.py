@@ -106,3 +106,15 @@ def test_values_that_are_whole_numbers_do_not_cut_off_rewards() -> None:
         buffer.add(joystick.Batch(obs=step, act=0, rew=0.5, terminated=step == 3, truncated=False, obs_next=step + 1))
     advantage, _ = gae_returns(buffer, buffer.sample_indices(0), np.zeros(4, int), np.zeros(4, int), 1.0, 1.0)
     assert advantage.tolist() == [2.0, 1.5, 1.0, 0.5]
+
+
+def test_an_empty_buffer_has_no_returns_and_no_samples() -> None:
+    for call in (
+        lambda: nstep_returns(ReplayBuffer(5), [], hundreds, 2, 0.99),
+        lambda: gae_returns(ReplayBuffer(5), [], np.zeros(0), np.zeros(0), 0.9, 1.0),
+    ):
+        with pytest.raises(joystick.JoystickError, match="the buffer is empty"):
+            call()
+    prioritized = joystick.PrioritizedReplayBuffer(5, 0.6, 0.4)
+    for batch in (prioritized.sample(0)[0], prioritized.sample(None)[0], prioritized[:], prioritized.chronological()):
+        assert len(batch) == 0

@@ -17,6 +17,7 @@ from framework.dataset.trajectories import read
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
 from framework.distributed import ray_cluster
+from framework.record.callbacks import CallbackRecorder
 from main import main
 from tests.tools.distributed import without_pauses
 from tests.tools.fake_ray import FakeRay
@@ -146,6 +147,21 @@ def test_a_callback_that_fails_ends_the_run_saved_and_with_its_name(general, cap
     assert saved.tree["count"]["step"] > 0
     words = ["--resume", "run", "--allow-import", "own_callbacks"]
     assert main([*words, "general_cfg.callbacks=null"]) == 0
+
+
+def test_a_callback_that_calls_sys_exit_ends_the_run_saved():
+    """SystemExit is no Exception: it left models/ empty."""
+    with pytest.raises(joystick.JoystickError, match="on_episode_end has failed: SystemExit: 3"):
+        to_the_end(run_of({"on_episode_end": lambda info: sys.exit(3)}))
+    assert CheckpointStore(Path("run/models")).newest(print).tree["count"]["step"] > 0
+
+
+def test_large_whole_numbers_are_metrics_up_to_what_float64_holds():
+    recorder = CallbackRecorder(own_callbacks.Heard(), 1)
+    name = own_callbacks.Heard.METRICS[0]
+    assert recorder._checked({name: 2**64}) == {name: 2.0**64}
+    with pytest.raises(joystick.JoystickError, match="a finite number is needed"):
+        recorder._checked({name: 10**400})
 
 
 @pytest.mark.parametrize(

@@ -448,6 +448,10 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
         ("nonsense\n", "line 1 is not a trace"),
         ('{"type":"Other"}\n', "its type is neither SampleBatch nor MultiAgentBatch"),
         ("[1]\n", "line 1 is not a trace"),
+        (
+            '{"type":"SampleBatch","obs":[1,2],"rewards":[1,2,3]}\n',
+            "line 1 is not a trace: its columns have 2 and 3 steps",
+        ),
         ('{"type":"SampleBatch","obs":"%%%"}\n', "line 1 is not a trace"),
         (f'{{"type":"SampleBatch","obs":"{bomb}"}}\n', "line 1 is not a trace"),
         ('{"type":"SampleBatch","t":[0]}\n{"type":"SampleBatch","u":[0]}\n', "not all lines have the column t"),

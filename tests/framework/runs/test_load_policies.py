@@ -71,6 +71,24 @@ def test_an_observation_that_is_not_finite_is_refused_as_in_training(poles: Path
         assert single.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
 
 
+@pytest.mark.parametrize("obs", [0.5, [0.5], [0] * 3, [0] * 5, [[0.5] * 4], "a", None])
+def test_an_observation_of_another_shape_is_refused(poles: Path, obs: Any) -> None:
+    policies, alone = joystick.load(poles, "latest"), joystick.load(poles, "latest", policy="a")
+    for call in (lambda: policies.act({"pole_0": obs}), lambda: alone.act(obs)):
+        with pytest.raises(joystick.EnvError, match="agent 'pole_0': the observation"):
+            call()
+    assert set(policies.act({"pole_0": [0.0] * 4})) == {"pole_0"}
+
+
+def test_what_is_no_value_for_each_agent_is_refused(poles: Path) -> None:
+    policies, good = joystick.load(poles, "latest"), {"pole_0": [0.0] * 4}
+    for arguments in ((None,), ([0.0] * 4,), (good, [1, 0])):
+        with pytest.raises(joystick.JoystickError, match="expected a value for each agent, by its name"):
+            policies.act(*arguments)
+    with pytest.raises(joystick.JoystickError, match="agent 'pole_1' has a mask and no observation"):
+        policies.act(good, {"pole_1": [1, 0]})
+
+
 def test_masks_are_obeyed(tmp_path: Path) -> None:
     pytest.importorskip("pettingzoo")
     both = {"x": ["agents=player_1", *PPO], "o": ["agents=player_2", *PPO]}
@@ -87,6 +105,9 @@ def test_masks_are_obeyed(tmp_path: Path) -> None:
     free = {"observation": board, "action_mask": np.ones(9, np.int8)}
     assert policies.act({"player_2": free}, {"player_2": mask}) == {"player_2": 4}
     assert one.act(free, mask) == 4
+    for wrong in ([mask], [mask, mask], np.where(mask, np.nan, 1.0), ["x"] * 9, "a", mask[:4]):
+        with pytest.raises(joystick.EnvError, match="action_mask"):
+            one.act(free, wrong)
 
 
 def test_agents_with_changing_names_take_turns_in_a_slot(tmp_path: Path) -> None:

@@ -97,6 +97,12 @@ def test_plot_gives_a_picture_and_leaves_the_task_directory_as_it_is(trained):
     picture = trained.plot()
     assert Image.open(io.BytesIO(picture._repr_png_())).format == "PNG"
     assert picture.save("curve.png").read_bytes() == picture.png
+    for name, said in (
+        ("curve.jpg", r"the picture is a PNG; name it curve\.png"),
+        ("no/curve.png", "cannot be written"),
+    ):
+        with pytest.raises(joystick.JoystickError, match=said):
+            picture.save(name)
     assert "learning curve" in repr(picture)
     assert {path: path.stat().st_mtime_ns for path in trained.task.rglob("*")} == before
 

@@ -159,6 +159,9 @@ def test_weights_are_set_and_those_of_another_shape_refused():
         name = next(iter(weights))
         with pytest.raises(joystick.JoystickError, match=rf"set_weights: .*{name} is "):
             run.set_weights({**weights, name: np.zeros(3)})
+        for value in (np.nan, np.inf, 1e300):  # the last one is infinite in float32
+            with pytest.raises(joystick.JoystickError, match=rf"set_weights: {name} has a value that is not a finite"):
+                run.set_weights({**weights, name: np.full(weights[name].shape, value)})
         run.train(50)
 
 

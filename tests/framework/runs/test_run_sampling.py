@@ -131,7 +131,7 @@ def test_a_loop_of_sample_and_update_goes_on_exactly_after_a_resume(tmp_path: Pa
 def test_the_window_holds_each_row_in_a_column_of_its_own(tmp_path: Path) -> None:
     with run_of(tmp_path) as run:
         sample = run.sample(100)
-        (chunk,) = chunks(run.config.algo.memory(3), sample, 3, 0.0)
+        (chunk,) = chunks(run.config.algo.memory(3), sample, run.agent.spec, 0.0)
         for row in range(3):
             valid = chunk.columns.get("valid", np.ones(chunk.columns["reward"].shape, bool))[:, row]
             assert np.array_equal(chunk.columns["obs"][valid, row], sample.state[sample.window.row == row])
@@ -171,3 +171,32 @@ def test_update_of_an_off_policy_algorithm_is_refused(tmp_path: Path) -> None:
 def test_update_takes_a_sample_only(tmp_path: Path, wrong: object) -> None:
     with run_of(tmp_path) as run, pytest.raises(JoystickError, match=r"run\.sample"):
         run.update(wrong)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "message"),
+    [
+        ("obs", lambda values: np.zeros((len(values), 6), np.float32), r"'obs' .* shape \(\d+, 6\)"),
+        ("obs", lambda values: values * np.nan, "'obs' .* not finite"),
+        ("reward", lambda values: values[:-1], "'reward' .* shape"),
+        ("reward", lambda values: values[:, None], "'reward' .* shape"),
+        ("reward", lambda values: values.astype(object), "'reward' .* type object"),
+        ("reward", lambda values: 1.0, r"'reward' .* shape \(\)"),
+        ("terminated", lambda values: values[:3], "'terminated' .* shape"),
+        ("log_prob", lambda values: values[:3], "'log_prob' .* shape"),
+        ("row", lambda values: values + 3, "a row that is none of 3"),
+        ("terminated", None, "no column 'terminated'"),
+    ],
+)
+def test_a_wrong_column_is_refused_and_the_run_goes_on(tmp_path: Path, column: str, change: Any, message: str) -> None:
+    with run_of(tmp_path) as run:
+        sample = run.sample(20)
+        if change is None:
+            del sample.window[column]
+        else:
+            sample.window[column] = change(np.asarray(sample.window[column]))
+        with pytest.raises(JoystickError, match=message):
+            run.update(sample)
+        assert run.count.step == 0
+        run.update(run.sample(20))
+        assert run.count.update > 0
