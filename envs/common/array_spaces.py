@@ -142,6 +142,12 @@ def action_space(space: Space) -> Space:
         )
     if _is_empty(space):
         raise EnvError("the action space {space} is empty: there is nothing to choose", space=space)
+    if empty := [name_of(path) for path, part in parts if not _width(part)]:
+        raise EnvError(
+            "the part {path!r} of the action space {space} is empty; leave it out, such as with a wrapper",
+            path=empty[0],
+            space=space,
+        )
     if not isinstance(space, Dict | Tuple):
         return plain(space)
     composite = Composite(space)

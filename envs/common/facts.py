@@ -87,6 +87,14 @@ def facts_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> EnvFact
     )
 
 
+def frame_rate(env: Any) -> float:
+    """Returns the frames per second that the metadata of an environment name; 30 if they name no number."""
+    try:
+        return float((getattr(env, "metadata", None) or {}).get("render_fps") or 30.0)
+    except (TypeError, ValueError):
+        return 30.0
+
+
 def metrics_of(env: Any) -> tuple[str, ...]:
     """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is not a tuple of
     names, has nothing to do with us."""

@@ -70,7 +70,7 @@ def legal(mask: Any, space: Space) -> Array:
     size = count(space)
     try:
         numbers = np.array(_flat(mask, space, size))
-        if numbers.dtype.kind not in "biu" and not (numbers.dtype.kind == "f" and np.isfinite(numbers).all()):
+        if numbers.dtype != bool and not ((numbers == 0) | (numbers == 1)).all():
             raise ValueError(tr("expected True or False for each action, got {mask!r:.80}", mask=mask))
         array = numbers.astype(bool)
     except (ValueError, TypeError, LookupError) as error:

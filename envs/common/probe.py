@@ -209,7 +209,7 @@ def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, wel
             )
         )
     elif obey and well_begun and not faults:
-        faults += _later_mask_faults(env.action_space, mask, masks.mask_in(obs, info), bool(terminated))
+        faults += _later_mask_faults(env.action_space, mask, masks.mask_in(obs, info), bool(terminated or truncated))
     return faults
 
 
@@ -273,7 +273,7 @@ def _numbers(value: Any) -> np.ndarray:
     """Returns the value as a float array; empty if it cannot be converted."""
     try:
         return np.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.zeros(0)
 
 
@@ -290,7 +290,10 @@ def _failure(place: str, error: Exception) -> EnvError:
 
 
 def _reset_form(result: Any) -> Iterator[Fault]:
-    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+    if isinstance(result, tuple) and len(result) == 2 and result[1] is None:
+        field = tr("{field} of {call}", field="info", call="reset")
+        yield Fault(field, tr("a dict"), "None", tr("Return {} when there is nothing to say."))
+    elif not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
         yield Fault("reset", "(obs, info)", _kind(result), tr("Since gym 0.26: return obs, {}."), old=True)
 
 
@@ -313,7 +316,7 @@ def _reward_faults(reward: Any) -> Iterator[Fault]:
         yield Fault(
             "reward", tr("a number"), _kind(reward), tr("Return float(reward), for an array of one float(reward[0]).")
         )
-    elif not np.isfinite(reward):
+    elif not _numbers(reward).size or not np.isfinite(_numbers(reward)):
         yield Fault("reward", tr("a finite number"), str(reward), tr("Clip it, or leave the reason for it out."))
 
 

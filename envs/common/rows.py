@@ -54,13 +54,33 @@ def assemble(
         start=first.start, encode=masks.encoder(first.encode, inside), mask_inside=inside
     )
     vector: VectorEnv
-    if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
+    if vectorization == "async" or (vectorization == "auto" and _async_pays(first, rows, name)):
         first.close()
         vector = _async(maker, name, rows, facts)
     else:
-        vector = SyncVector([first, *(Row(make_env(maker, name, i), name, i) for i in range(1, rows))], facts)
+        vector = SyncVector(
+            [first, *(_alike(Row(make_env(maker, name, i), name, i), first) for i in range(1, rows))], facts
+        )
     vector.source_space = source
     return vector
+
+
+def _alike(row: Row, first: Row) -> Row:
+    """Returns a row. Raises EnvError if its spaces are others than those of the first one."""
+    for what, own, expected in (
+        ("observation_space", row.env.observation_space, first.env.observation_space),
+        ("action_space", row.env.action_space, first.env.action_space),
+    ):
+        if own != expected:
+            raise EnvError(
+                "{name}: the {what} of row {row} is {own}, and that of row 0 {expected}; all rows need the same one",
+                name=row.name,
+                what=what,
+                row=row.number,
+                own=own,
+                expected=expected,
+            )
+    return row
 
 
 def no_environment(thing: Any) -> str | None:
@@ -193,6 +213,8 @@ def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
         return False
     try:
         return step_seconds(env) > ASYNC_PAYS
+    except EnvError:  # it names the step
+        raise
     except Exception as error:
         raise EnvError("{name} failed in its first steps: {error}", name=name, error=described(error)) from error
 

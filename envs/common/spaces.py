@@ -6,7 +6,7 @@ from operator import getitem
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
 from config.model.composite import Composite
 from config.tell.language import tr
@@ -68,7 +68,10 @@ class Observations:
         batch = batch[: len(batch) - len(first.space.shape or ())]
         flat = np.empty((*batch, self._leaves[-1].stop), self.space.dtype)
         for path, space, start, stop in self._leaves:
-            flat[..., start:stop] = _vector(space, reduce(getitem, path, obs), (*batch, stop - start))
+            part = _vector(space, reduce(getitem, path, obs), (*batch, stop - start))
+            flat[..., start:stop] = part
+            if flat.dtype == np.uint8 and part.dtype != np.uint8 and not np.array_equal(flat[..., start:stop], part):
+                raise ValueError(tr("the observation {obs} is none of {space}", obs=part, space=space))
         return flat
 
 
@@ -115,7 +118,10 @@ def _vector(space: Space, value: Any, shape: tuple[int, ...]) -> Array:
                 expected=expected,
             )
         )
-    return np.reshape(value, shape)
+    part = np.reshape(value, shape)
+    if isinstance(space, MultiBinary) and not ((part == 0) | (part == 1)).all():
+        raise ValueError(tr("the observation {obs} is none of {space}", obs=part, space=space))
+    return part
 
 
 def _one_hot(index: Array, width: int) -> Array:

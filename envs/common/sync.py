@@ -13,7 +13,7 @@ import numpy as np
 from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common import masks
-from envs.common.facts import Codec, EnvFacts
+from envs.common.facts import Codec, EnvFacts, frame_rate
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 
@@ -124,7 +124,7 @@ class SyncVector(Codec, VectorEnv):
         self.action_space = self._actions.space
         self.observation_start, self.action_start = facts.start, self._actions.start
         self.metrics, self.expert, self.frames = facts.metrics, facts.expert, facts.frames
-        self.render_fps = float(rows[0].metadata.get("render_fps") or 30.0)
+        self.render_fps = frame_rate(rows[0])
         self._rows, self._facts = rows, facts
         silent = {masks.KEY: np.ones(masks.count(self.action_space), bool)} if facts.masked else {}
         self._infos: list[dict[str, Any]] = [silent for _ in rows]

@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 from config.tell.language import english, tr
 from envs.base import Array, EnvError, Step, StepError, VectorEnv
 from envs.common import masks
-from envs.common.facts import Codec, EnvFacts, frames_of, metrics_of
+from envs.common.facts import Codec, EnvFacts, frame_rate, frames_of, metrics_of
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
@@ -158,7 +158,7 @@ class GymnasiumVector(Codec, VectorEnv):
         self.metrics, self.expert, self.frames = self._facts.metrics, self._facts.expert, self._facts.frames
         self.observation_start, self.action_start = self._facts.start, self._actions.start
         self.parts, self.goal, self._masked = self._facts.parts, self._facts.goal, self._facts.masked
-        self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
+        self.render_fps = frame_rate(mode.env)
         self._mode, self._name, self._floating, self._visit = mode, name, codec.floating, visit
         self._step = empty_step(self.observation_space, self.rows)
         self._obs = self._step.obs.copy()

@@ -14,7 +14,7 @@ from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series
 from framework.archive.statistics import LEAST_SEEDS
-from framework.disk.csv_table import head_of
+from framework.disk.csv_table import broken_line, head_of
 from framework.errors import TaskDirError
 from framework.screen.formatting import short
 from framework.screen.stages import each
@@ -182,6 +182,10 @@ def _check(path: Path, rows: Rows, score: str) -> None:
     before = -math.inf
     if not rows and path.is_file() and score not in head_of(path):
         raise TaskDirError("{path} is damaged: its first line names no column {score}", path=path, score=score)
+    if (broken := broken_line(path)) is not None:
+        raise TaskDirError(
+            "{path} is damaged: line {number} has not as many cells as the first", path=path, number=broken
+        )
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
             value = row.get(column, math.nan)

@@ -54,6 +54,12 @@ def _serve(request: Namespace) -> int:
             "watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out", root=root
         )
     try:
+        next(root.iterdir(), None)
+    except FileNotFoundError:  # tasks/, before the first run
+        pass
+    except OSError as error:
+        raise JoystickError("watch: {root} cannot be read: {reason}", root=root, reason=reason_of(error)) from error
+    try:
         server = Server(root, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

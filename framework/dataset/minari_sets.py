@@ -38,7 +38,10 @@ def storages() -> Any:
 
 def is_set(folder: Path) -> bool:
     """Returns True for the folder of a data set."""
-    return (folder / "data" / "metadata.json").is_file()
+    try:
+        return (folder / "data" / "metadata.json").is_file()
+    except OSError:  # a folder that cannot be read, which who reads it says
+        return False
 
 
 def folder_of(identity: str) -> Path:

@@ -87,6 +87,17 @@ def _lines(path: Path) -> tuple[list[str], list[str]]:
     return names, [row for row in rows if row.count(",") == len(names) - 1]
 
 
+def broken_line(path: Path) -> int | None:
+    """Returns the number of the first line that has not as many cells as the first one, which no reader gives; None if
+    there is none. A torn last line is none."""
+    try:
+        lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1] or [""]
+    except OSError:
+        return None
+    commas = lines[0].count(",")
+    return next((number for number, line in enumerate(lines, start=1) if line.count(",") != commas), None)
+
+
 def read_csv(path: Path) -> list[Row]:
     """Returns `read_table` as a list."""
     return list(read_table(path))

@@ -369,3 +369,72 @@ def test_mujoco_says_a_thing_once_and_nothing_about_models_that_are_not_the_user
     for text in ("compiler attribute 'x' is deprecated", "huge value in QACC", "huge value in QACC"):
         told.say(text)
     assert said == ["MuJoCo: huge value in QACC"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spaces"),
+    [
+        ("observation_space", {"observation_space": Box(-9, 9, (3,), np.float32)}),
+        ("observation_space", {"observation_space": Discrete(4, start=4)}),
+        ("action_space", {"action_space": Discrete(9)}),
+    ],
+)
+def test_rows_with_other_spaces_than_the_first_are_refused(name, spaces):
+    """Their states would have been taken for others, or their actions never chosen."""
+    makers = iter([corridor_with(), corridor_with(**spaces)])
+    with pytest.raises(EnvError, match=f"mine: the {name} of row 1 is .*; all rows need the same one"):
+        assembled(lambda: next(makers)(), "mine", 2, "sync")
+
+
+def test_an_empty_part_of_the_actions_is_named():
+    message = said(corridor_with(action_space=Dict({"e": Box(-1, 1, (0,)), "m": Discrete(3)})))
+    assert "the part 'e' of the action space" in message
+
+
+@pytest.mark.parametrize("metadata", [None, {"render_fps": "fast"}, {"render_fps": None}])
+def test_metadata_without_a_frame_rate_are_no_fault(metadata):
+    env = assembled(corridor_with(metadata=metadata), "mine", 1, "sync")
+    assert env.render_fps == 30.0
+
+
+def test_a_reward_that_float64_cannot_hold_is_said():
+    message = said(corridor_with(step=lambda self, a: (self._obs, 10**400, False, False, {})))
+    assert "reward: expected a finite number" in message
+
+
+def test_an_info_of_none_is_no_old_interface():
+    def reset(self, *, seed=None, options=None):
+        return Corridor.reset(self)[0], None
+
+    message = said(corridor_with(reset=reset))
+    assert "info of reset: expected a dict, got None. Return {}" in message
+    assert "OldGym" not in message
+
+
+def test_the_mask_after_a_truncated_first_step_may_be_0_everywhere():
+    def reset(self, *, seed=None, options=None):
+        return Corridor.reset(self)[0], {"action_mask": np.ones(2, np.int8)}
+
+    def step(self, action):
+        obs, reward, *_ = Corridor.step(self, action)
+        return obs, reward, False, True, {"action_mask": np.zeros(2, np.int8)}
+
+    env = assembled(corridor_with(reset=reset, step=step), "mine", 1, "sync")
+    env.reset(everyone(env), np.array([1]))
+    assert env.step(np.array([0])).truncated.all()
+
+
+@pytest.mark.parametrize(
+    ("parts", "value"),
+    [
+        ({"a": Box(0, 255, (2,), np.uint8), "b": Box(0, 255, (1,), np.uint8)}, {"a": np.array([300, -1]), "b": [0]}),
+        ({"a": Box(-1, 1, (2,)), "b": MultiBinary(2)}, {"a": np.zeros(2), "b": np.array([5, -3])}),
+        ({"a": Box(-1, 1, (2, 3)), "b": Discrete(2)}, {"a": np.zeros((3, 2)), "b": 0}),
+    ],
+)
+def test_parts_of_an_observation_are_held_to_their_spaces(parts, value):
+    """300 would have been 44, and a matrix of another shape read in another order."""
+    observations = Observations(Dict(parts))
+    observations.encode({name: space.sample() for name, space in parts.items()})
+    with pytest.raises(ValueError, match=r"is none of|has shape \(3, 2\); expected \(2, 3\)"):
+        observations.encode(value)

@@ -10,6 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from algos.base import Act, Progress
 from envs.base import EnvError
+from envs.common import masks
 from envs.common import rows as gym_rows
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
@@ -382,7 +383,7 @@ def test_an_environment_that_fails_while_its_steps_are_timed_is_named(monkeypatc
             raise KeyError("no sixth step")
         return says(None)["step"](self, action)
 
-    with pytest.raises(EnvError, match=r"mine failed in its first steps: KeyError: 'no sixth step' at test_masks.py"):
+    with pytest.raises(EnvError, match=r"mine failed in step 5 of row 0: KeyError: 'no sixth step' at test_masks.py"):
         assembled(corridor_with(**{**says(None), "step": step}), "mine", 2, "auto")
 
 
@@ -418,3 +419,11 @@ def test_rows_of_different_ages_go_on_to_the_bit(factory):
             assert {name: value.tobytes() for name, value in expected.items()} == {
                 name: value.tobytes() for name, value in found.items()
             }
+
+
+@pytest.mark.parametrize("mask", [[1, 0.5], [np.nan, 1], [-np.inf, 1], [1, 2], ["1", "0"], "a", [[1], [0, 1]]])
+def test_a_mask_has_nothing_but_0_and_1(mask):
+    """A text "0" counted as legal, and so did every number but 0."""
+    with pytest.raises(EnvError, match="action_mask does not fit"):
+        masks.legal(mask, Discrete(2))
+    assert masks.legal([1.0, 0.0], Discrete(2)).tolist() == [True, False]

@@ -7,7 +7,7 @@ from config.read.loader import RunConfig
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
-from framework.errors import ERROR, MISTAKE, JoystickError
+from framework.errors import ERROR, MISTAKE, CheckpointError, JoystickError
 from framework.runs import run_files, supervisor_pipe
 from framework.runs.experiment import Experiment
 from framework.runs.session import Run
@@ -26,7 +26,8 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
                 status = _train(training, signals)
             return status or (MISTAKE if training.mirror is not None and training.mirror.is_behind else 0)
         except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
-            if command := _resume(training):
+            # a checkpoint that does not fit will not fit the next time
+            if (command := _resume(training)) and not isinstance(error, CheckpointError):
                 error.add_note(command)
             raise
 

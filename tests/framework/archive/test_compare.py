@@ -427,6 +427,7 @@ def test_a_damaged_table_of_episodes_is_named_where_there_are_no_evaluations_yet
     [
         ("results/eval.csv", "step,update,mean\n1,1,abc\n", "row 2 has 'abc' as mean, which is a number"),
         ("results/eval.csv", "a,b\n1,2\n", "row 2 has nothing as step"),
+        ("results/eval.csv", "step,update,mean\n1,1,5\n2;2,6\n3,3,7\n", "line 3 has not as many cells as the first"),
         ("results/eval.csv", "step,update,mean\n1,1,5\n2,2,\n", "row 3 has nothing as mean, which is a number"),
         ("results/eval.csv", 'x,y,"z', "its first line names no column mean"),
         ("results/eval.csv", "step,update,mean\n20,1,5\n10,2,6\n", "the steps go back at row 3"),
