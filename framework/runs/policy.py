@@ -145,9 +145,11 @@ class TrainedPolicies(_Trained):
     def act(self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None) -> dict[str, Any]:
         """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
         itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state."""
-        for given in (obs, masks or {}):
-            if not isinstance(given, Mapping):
-                raise JoystickError("act: got {given!r:.80}; expected a value for each agent, by its name", given=given)
+        for argument in (obs, masks or {}):
+            if not isinstance(argument, Mapping):
+                raise JoystickError(
+                    "act: got {argument!r:.80}; expected a value for each agent, by its name", argument=argument
+                )
         if without := [name for name in masks or {} if name not in obs]:
             raise JoystickError("act: agent {name!r} has a mask and no observation", name=without[0])
         slots = self._slots(obs)
