@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
@@ -87,9 +88,39 @@ def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
     if path.name.lower().endswith(".gz"):
         return BufferedReader(gzip.GzipFile(fileobj=file))
     if path.name.lower().endswith(".zst"):
+        _check_frames(file)
         decompressor = zstandard().ZstdDecompressor(max_window_size=MOST_WINDOW_BYTES)
         return BufferedReader(decompressor.stream_reader(file, read_across_frames=True))
     return file
+
+
+_HEADER_BYTES = 18
+"""Bytes of the longest header of a frame of zst."""
+_SKIPPABLE = range(0x184D2A50, 0x184D2A60)
+"""First numbers of frames without content, such as pzstd writes."""
+
+
+def _check_frames(file: IO[bytes]) -> None:
+    """Raises DataError for a zst file that ends within a frame: the reader takes that for the end. Goes from block to
+    block, without their contents (RFC 8878, section 3.1), and back to the beginning of the file."""
+    size, at = file.seek(0, os.SEEK_END), 0
+    while at < size:
+        file.seek(at)
+        header = file.read(_HEADER_BYTES)
+        if int.from_bytes(header[:4], "little") in _SKIPPABLE:
+            at += 8 + int.from_bytes(header[4:8], "little")
+            continue
+        at += zstandard().frame_header_size(header)
+        is_last = False
+        while not is_last and at <= size:
+            file.seek(at)
+            block = int.from_bytes(file.read(3), "little")
+            is_last, is_repeated, length = bool(block & 1), block >> 1 & 3 == 1, block >> 3
+            at += 3 + (1 if is_repeated else length)
+        at += 4 if zstandard().get_frame_parameters(header).has_checksum else 0
+    if at > size:
+        raise DataError("it is damaged: it ends within a frame")
+    file.seek(0)
 
 
 def zstandard() -> Any:

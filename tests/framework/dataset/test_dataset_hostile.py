@@ -125,9 +125,13 @@ def test_a_file_that_is_cut_off_anywhere_is_refused_or_whole_up_to_there(tmp_pat
     parts = [episode(3), episode(4, 10, ended=False)]
     made = [ours(tmp_path, *parts), npz(tmp_path / "a.npz", GOOD), jsonl(tmp_path / "a.jsonl", *parts)]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(made[2].read_bytes()))
+    zstandard = pytest.importorskip("zstandard")
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    (tmp_path / "a.jsonl.zst").write_bytes(b"".join(map(compressor.compress, made[2].read_bytes().splitlines(True))))
+    assert open_data(tmp_path / "a.jsonl.zst").summary.transitions == 7
     ends = [len(line) for line in made[2].read_bytes().splitlines(keepends=True)]
     whole = {ends[0] - 1, ends[0], sum(ends) - 1}
-    for path in (*made, tmp_path / "a.jsonl.gz"):
+    for path in (*made, tmp_path / "a.jsonl.gz", tmp_path / "a.jsonl.zst"):
         content = path.read_bytes()
         for size in {*range(1, len(content), 37), *(whole if path.suffix == ".jsonl" else ()), len(content) - 1}:
             path.write_bytes(content[:size])
