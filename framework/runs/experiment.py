@@ -138,6 +138,8 @@ class Experiment:
                     self.console.note(note)
                 continues = self.start.saved is not None and not self.start.branch
                 self._load()
+                if continues:
+                    run_files.write_settings(self.task, self.config)
                 if continues and self.trainer.stop_reason() is None:  # it may be killed before its higher limit
                     self.task.write_run({"finished": False, "outcome": None})
         except BaseException:

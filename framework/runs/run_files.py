@@ -27,8 +27,8 @@ def repeatable(config: RunConfig) -> RunConfig:
 
 
 def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping[str, Any]) -> None:
-    """Writes config.yaml and params.json, where they changed, and run.json. session: facts about this session, such as
-    its command."""
+    """Writes config.yaml, params.json and run.json; the settings of a run that goes on stay until its checkpoint fits.
+    session: facts about this session, such as its command."""
     facts, saved = dict(session), start.saved
     if saved is not None and not start.branch:
         entry = {"from": saved.path.name, **facts, "changed": list(start.changed)}
@@ -45,7 +45,8 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         "kernels": kernels.state(),
         "gpu": build.gpu_name(config),
     }
-    write_settings(task, config)
+    if saved is None or start.branch:
+        write_settings(task, config)
     task.write_run(facts)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import webbrowser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -565,6 +566,19 @@ def test_the_page_is_opened_in_the_browser_only_if_that_is_asked_for(
         assert (urlsplit(address).scheme, mode, outer) == ("file", "0o600", "0o700")
         assert "token" not in address
         assert not Path(unquote(urlsplit(address).path)).parent.exists()
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    tasks: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The port was blamed for it."""
+
+    def refuse(folder: Path) -> Any:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert main(["watch", str(tasks)]) == 2
+    assert capsys.readouterr().err == f"error: watch: {tasks} cannot be read: Permission denied\n"
 
 
 def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(
