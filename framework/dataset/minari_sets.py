@@ -38,10 +38,7 @@ def storages() -> Any:
 
 def is_set(folder: Path) -> bool:
     """Returns True for the folder of a data set."""
-    try:
-        return (folder / "data" / "metadata.json").is_file()
-    except OSError:  # a folder that cannot be read, which who reads it says
-        return False
+    return (folder / "data" / "metadata.json").is_file()
 
 
 def folder_of(identity: str) -> Path:

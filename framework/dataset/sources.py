@@ -8,6 +8,7 @@ from pathlib import Path
 
 from config.read.opening import fault_below
 from config.read.paths import as_written, fixed
+from config.tell.system_errors import reason_of
 from framework.dataset import minari_sets, traces
 from framework.errors import DataError, JoystickError
 
@@ -81,6 +82,10 @@ def _files_of(path: Path) -> list[Path]:
 
 def _in_folder(folder: Path) -> list[Path]:
     """Returns the trajectories of a task directory, or of its folder of results; if there are none, its traces."""
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:
+        raise DataError("{path} cannot be read: {error}", path=as_written(folder), error=reason_of(error)) from None
     if minari_sets.is_set(folder):
         return [folder]
     for place, paths in _candidates(folder):
