@@ -6,13 +6,12 @@ from operator import getitem
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 
 from config.model.composite import Composite
-from config.tell.language import tr
 from envs.base import Array, Part, Step
 from envs.common.array_spaces import action_space, check_numbers, flat_box, leaves_of, plain
-from envs.common.whole_numbers import WholeNumbers, one_of
+from envs.common.whole_numbers import WholeNumbers, vector
 
 
 def finite(array: Array) -> bool:
@@ -68,10 +67,7 @@ class Observations:
         batch = batch[: len(batch) - len(first.space.shape or ())]
         flat = np.empty((*batch, self._leaves[-1].stop), self.space.dtype)
         for path, space, start, stop in self._leaves:
-            part = _vector(space, reduce(getitem, path, obs), (*batch, stop - start))
-            flat[..., start:stop] = part
-            if flat.dtype == np.uint8 and part.dtype != np.uint8 and not np.array_equal(flat[..., start:stop], part):
-                raise ValueError(tr("the observation {obs} is none of {space}", obs=part, space=space))
+            flat[..., start:stop] = vector(space, reduce(getitem, path, obs), (*batch, stop - start), flat.dtype)
         return flat
 
 
@@ -99,30 +95,3 @@ class Actions:
     def decode_batch(self, action: Array) -> Any:
         """Returns actions [N, ...] as a vector environment of gymnasium takes them."""
         return self.decode(action) if self._composite is None else self._composite.decode_batch(action)
-
-
-def _vector(space: Space, value: Any, shape: tuple[int, ...]) -> Array:
-    """Returns a part in this shape [*batch, width]; Discrete and MultiDiscrete are one-hot. Raises ValueError for one
-    of another shape than its space."""
-    if isinstance(space, Discrete):
-        return _one_hot(np.asarray(value) - space.start, int(space.n))
-    if isinstance(space, MultiDiscrete):
-        digits = np.moveaxis((np.asarray(value) - space.start).reshape((*shape[:-1], -1)), -1, 0)
-        return np.concatenate([_one_hot(*pair) for pair in zip(digits, space.nvec.ravel(), strict=True)], axis=-1)
-    expected = (*shape[:-1], *(space.shape or ()))
-    if np.shape(value) != expected:
-        raise ValueError(
-            tr(
-                "a part of the observation has shape {shape}; expected {expected}",
-                shape=np.shape(value),
-                expected=expected,
-            )
-        )
-    part = np.reshape(value, shape)
-    if isinstance(space, MultiBinary) and not ((part == 0) | (part == 1)).all():
-        raise ValueError(tr("the observation {obs} is none of {space}", obs=part, space=space))
-    return part
-
-
-def _one_hot(index: Array, width: int) -> Array:
-    return one_of(np.arange(width) == np.asarray(index)[..., None])

@@ -1,9 +1,10 @@
-"""Observations of spaces of whole numbers: a number that a space does not have would be another state in silence."""
+"""Observations of spaces of whole numbers, and parts of observations: a number that a space does not have would be
+another state in silence."""
 
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from config.tell.language import tr
 from envs.base import Array
@@ -41,7 +42,35 @@ class WholeNumbers:
         return obs
 
 
-def one_of(hot: Array) -> Array:
+def vector(space: Space, value: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Returns a part of an observation in this shape [*batch, width], for an array of this type; Discrete and
+    MultiDiscrete are one-hot. Raises ValueError for a part that is none of its space."""
+    if isinstance(space, Discrete):
+        return _one_hot(np.asarray(value) - space.start, int(space.n))
+    if isinstance(space, MultiDiscrete):
+        digits = np.moveaxis((np.asarray(value) - space.start).reshape((*shape[:-1], -1)), -1, 0)
+        return np.concatenate([_one_hot(*pair) for pair in zip(digits, space.nvec.ravel(), strict=True)], axis=-1)
+    expected = (*shape[:-1], *(space.shape or ()))
+    if np.shape(value) != expected:
+        raise ValueError(
+            tr(
+                "a part of the observation has shape {shape}; expected {expected}",
+                shape=np.shape(value),
+                expected=expected,
+            )
+        )
+    part = np.reshape(value, shape)
+    is_whole = dtype == np.uint8 != part.dtype or isinstance(space, MultiBinary)
+    if is_whole and not ((part >= 0) & (part <= _limits(space)[1]) & (part == np.floor(part))).all():
+        raise ValueError(tr("the observation {obs} is none of {space}", obs=part, space=space))
+    return part
+
+
+def _one_hot(index: Array, width: int) -> Array:
+    return _one_of(np.arange(width) == np.asarray(index)[..., None])
+
+
+def _one_of(hot: Array) -> Array:
     """Returns choices [..., n], one-hot. Raises ValueError if one of them is none."""
     if not hot.any(axis=-1).all():
         raise ValueError(tr("a part of the observation is none of {count} choices", count=hot.shape[-1]))

@@ -33,7 +33,7 @@ def rows_of(env: Any) -> VectorEnv:
 
 
 def _compare(members: Sequence[Any]) -> None:
-    """Raises EnvError unless the environments of a list are different objects with equal spaces."""
+    """Raises EnvError unless the environments of a list are different objects."""
     seen: dict[int, int] = {}
     for row, env in enumerate(members):
         if (other := seen.setdefault(id(env.unwrapped), row)) != row:
@@ -44,17 +44,6 @@ def _compare(members: Sequence[Any]) -> None:
                 other=other,
                 row=row,
             )
-        for name in ("observation_space", "action_space"):
-            mine, first = getattr(env, name), getattr(members[0], name)
-            if mine != first:
-                raise EnvError(
-                    "environment {row} of the list has the {name} {space}, and environment 0 has "
-                    "{first}; all of a list have the same spaces",
-                    row=row,
-                    name=name,
-                    space=mine,
-                    first=first,
-                )
 
 
 def _row(several: Sequence[Any], index: int) -> gymnasium.Env:

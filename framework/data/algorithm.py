@@ -13,10 +13,10 @@ from torch import Tensor
 import algos
 import envs
 from algos.base import Agent, Array, EnvSpec, OwnLossError, Progress, Streams, UnfitError
+from config.model.composite import choices_of
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
 from config.tell.language import tr
-from envs.common.masks import legal_now
 from framework.assemble import fit as compatibility
 from framework.assemble import needs
 from framework.catalog import ALGOS, ENVS
@@ -112,7 +112,7 @@ class AlgorithmPolicy(Policy):
         obs, mask = self._observations(batch), batch.get("action_mask")
         check_finite(obs, self.name)
         if mask is not None:
-            mask = legal_now(mask, self.agent.spec.action_space, (len(obs),))
+            mask = self._legal(mask, len(obs))
         start = self.agent.initial_state(len(obs))
         if state is not None and start is not None and np.shape(state) != start.shape:
             raise JoystickError(
@@ -134,6 +134,24 @@ class AlgorithmPolicy(Policy):
         if act.state is not None:
             out.state = act.state
         return out
+
+    def _legal(self, mask: Any, rows: int) -> Array:
+        """Returns the masks [N, entries] of observations. Raises JoystickError for others."""
+        space, array = self.agent.spec.action_space, np.asarray(mask)
+        choices = None if isinstance(space, Discrete) else choices_of(space)
+        expected = (rows, int(space.n) if choices is None else choices.entries)  # type: ignore[attr-defined]
+        if array.shape != expected or not ((array == 0) | (array == 1)).all():
+            raise JoystickError(
+                "{name}: got the action_mask {mask!r:.80}; expected 0 or 1 for each action of each observation, "
+                "{expected}",
+                name=self.name,
+                mask=mask,
+                expected=expected,
+            )
+        legal = array.astype(bool)
+        if not legal.any(axis=1).all() if choices is None else choices.stuck(legal).any():
+            raise JoystickError("{name}: an action_mask is 0 everywhere: no action is legal", name=self.name)
+        return legal
 
     def _observations(self, batch: Batch) -> Array:
         """Returns observations [N, ...]. Raises JoystickError for others than the algorithm learns from."""

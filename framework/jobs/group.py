@@ -19,7 +19,7 @@ from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
-from framework.disk.task_dir import TaskDir, add_facts, circumstances
+from framework.disk.task_dir import TaskDir, add_facts, circumstances, is_locked
 from framework.jobs import results
 from framework.jobs.job import Job, Turn
 from framework.jobs.members import Member
@@ -197,10 +197,15 @@ class Group(Job):
         end = self.turns[stage].end
         if end is None:
             not_yet = english("not started") if self._over else english("waiting")
-            return english("running") if stage in self.runner.running else not_yet
+            return english("running") if stage in self.runner.running or self._goes_on(stage) else not_yet
         if end.status == 0:
             return english("finished")
         return english("stopped") if end.stopped else f"failed (status {end.status})"
+
+    def _goes_on(self, stage: Stage) -> bool:
+        """Returns True if a run is trained by a process of another session, such as one that was killed alone."""
+        here = self.turns[stage].end is not None or stage in self.runner.running
+        return not here and is_locked(stage.task)
 
     def _reason(self, stage: Stage) -> str:
         """Returns the first line of what a run that failed complained of; empty if it did not fail."""
@@ -233,7 +238,7 @@ class Group(Job):
         rows += [
             (f"{name[0].upper()}{name[1:]}", command)
             for stage in self.runs
-            if self.turns[stage].status != 0 and (self._over or self.over(stage))
+            if self.turns[stage].status != 0 and (self._over or self.over(stage)) and not self._goes_on(stage)
             for name, command in [self._next_command(stage)]
         ]
         if self._over and all(self.turns[stage].status == 0 for stage in self.runs):
@@ -294,7 +299,11 @@ class Group(Job):
         rows.append((tr("table"), str(as_written(self.write_table()))))
         if curves and curves.lines:
             rows.append((tr("compare"), compare_command(self.folder) + ("" if groups else " OTHER")))
-        rows += [self._next_command(stage) for stage in self.runs if self.turns[stage].status != 0]
+        going = [stage for stage in self.runs if self._goes_on(stage)]
+        for stage in going:
+            self.screen.say(tr("{label} is still trained by another process, and goes on", label=stage.label))
+        left = [stage for stage in self.runs if self.turns[stage].status != 0 and stage not in going]
+        rows += list(map(self._next_command, left))
         rows += [(tr("to go on"), self.resume_command())] if self.interrupted else []
         width = max(cells(label) for label, _ in rows)
         for label, text in rows:

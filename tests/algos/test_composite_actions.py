@@ -90,7 +90,7 @@ def test_spaces_are_equal_by_what_they_are_made_of_and_survive_processes() -> No
     [
         (Tuple([Discrete(2), Box(0, 3, (1,), np.int64)]), "the part '1' of Tuple.*cannot be chosen.*TransformAction"),
         (Dict({"a": Dict({"b": Discrete(2**25)})}), "more than 16,777,216 values"),
-        (Tuple([]), "has no parts"),
+        (Tuple([]), "is empty: there is nothing to choose"),
     ],
 )
 def test_what_cannot_be_a_part_is_refused(space: Space, message: str) -> None:

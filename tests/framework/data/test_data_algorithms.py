@@ -399,7 +399,7 @@ def test_a_recurrent_algorithm_learns_from_random_actions() -> None:
 def test_a_mask_that_does_not_fit_is_refused(mask: Any) -> None:
     policy = joystick.policy("DQN", "CartPole-v1", seed=1).eval()
     obs = np.zeros((4, 4), np.float32)
-    with pytest.raises(joystick.EnvError, match="action"):
+    with pytest.raises(JoystickError, match="action_mask"):
         policy(Batch(obs=obs, action_mask=mask))
     assert policy(Batch(obs=obs, action_mask=[[0, 1]] * 4)).act.tolist() == [1] * 4
 

@@ -46,9 +46,9 @@ def test_an_environment_stands_in_a_list_once() -> None:
 def test_environments_of_a_list_have_the_same_spaces() -> None:
     other = Counts(3)
     other.action_space = gymnasium.spaces.Discrete(3)
-    with pytest.raises(EnvError, match=r"environment 1 of the list has the action_space Discrete\(3\), and"):
+    with pytest.raises(EnvError, match=r"the action_space of row 1 is Discrete\(3\), and that of row 0"):
         Collector(Recording(), [Counts(3), other])
-    with pytest.raises(EnvError, match="environment 1 of the list has the observation_space Box"):
+    with pytest.raises(EnvError, match="the observation_space of row 1 is Box"):
         Collector(Recording(), ["CartPole-v1", "Acrobot-v1"])
 
 

@@ -27,7 +27,7 @@ from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import TaskDir
+from framework.disk.task_dir import TaskDir, is_locked
 from framework.jobs import group, job, results
 from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.stages import Stage
@@ -365,6 +365,33 @@ def test_a_second_signal_ends_everything_at_once() -> None:
 
 def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.usefixtures("forking")
+def test_a_run_that_outlived_its_group_is_neither_called_unstarted_nor_to_be_resumed() -> None:
+    """The group alone was killed; its run goes on, and is watched and left by the next session."""
+    write_picky(PAUSE=0.01)
+    words = ["general_cfg.max_total_step=100000", "general_cfg.model_save_fre=20", "general_cfg.max_episode=-1"]
+    process = Forked(*PICKY, "--seeds", "1..2", "--jobs", "1", *words, new_session=True)
+    wait_for(lambda: list(Path("tasks").glob("*/seed_1/models/[0-9]*/manifest.json")), process)
+    [child] = children_of(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    folder = the_group()
+    again = Forked("--allow-import", "mine", "resume", str(folder), new_session=True)
+    try:
+        wait_for(lambda: list(folder.glob("seed_2/models/[0-9]*/manifest.json")), again)
+        os.kill(again.pid, signal.SIGINT)
+        assert again.wait() == 130, again.stderr
+        assert alive(child)
+    finally:
+        os.kill(child, signal.SIGINT)
+    assert "seed 1 is still trained by another process, and goes on" in again.stdout
+    assert "resume seed 1" not in again.stdout
+    assert "resume seed 2" in again.stdout
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert (page.count("<td>running</td>"), page.count("<td>not started</td>")) == (1, 0)
+    wait_for(lambda: not is_locked(folder / "seed_1"))
 
 
 def alive(pid: int) -> bool:
