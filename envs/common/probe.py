@@ -316,7 +316,7 @@ def _reward_faults(reward: Any) -> Iterator[Fault]:
         yield Fault(
             "reward", tr("a number"), _kind(reward), tr("Return float(reward), for an array of one float(reward[0]).")
         )
-    elif not _numbers(reward).size or not np.isfinite(_numbers(reward)):
+    elif not np.isfinite(_numbers(reward)).any():  # empty for one that float64 cannot hold
         yield Fault("reward", tr("a finite number"), str(reward), tr("Clip it, or leave the reason for it out."))
 
 

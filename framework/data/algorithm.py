@@ -137,9 +137,8 @@ class AlgorithmPolicy(Policy):
 
     def _legal(self, mask: Any, rows: int) -> Array:
         """Returns the masks [N, entries] of observations. Raises JoystickError for others."""
-        space, array = self.agent.spec.action_space, np.asarray(mask)
-        choices = None if isinstance(space, Discrete) else choices_of(space)
-        expected = (rows, int(space.n) if choices is None else choices.entries)  # type: ignore[attr-defined]
+        choices, array = choices_of(self.agent.spec.action_space), np.asarray(mask)
+        expected = rows, choices.entries
         if array.shape != expected or not ((array == 0) | (array == 1)).all():
             raise JoystickError(
                 "{name}: got the action_mask {mask!r:.80}; expected 0 or 1 for each action of each observation, "
@@ -149,7 +148,7 @@ class AlgorithmPolicy(Policy):
                 expected=expected,
             )
         legal = array.astype(bool)
-        if not legal.any(axis=1).all() if choices is None else choices.stuck(legal).any():
+        if choices.stuck(legal).any():
             raise JoystickError("{name}: an action_mask is 0 everywhere: no action is legal", name=self.name)
         return legal
 

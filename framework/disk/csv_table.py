@@ -79,23 +79,24 @@ def read_values(path: Path, *names: str) -> list[tuple[Number | None, ...]]:
 
 def _lines(path: Path) -> tuple[list[str], list[str]]:
     """Returns the columns and the whole rows of a file; none if it cannot be read."""
-    try:
-        head, *rows = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1] or [""]
-    except OSError:
-        return [], []
-    names = head.split(",")
+    head, *rows = _split(path) or [""]
+    names = head.split(",") if head else []
     return names, [row for row in rows if row.count(",") == len(names) - 1]
+
+
+def _split(path: Path) -> list[str]:
+    """Returns the lines of a file without a torn last one; none if it cannot be read."""
+    try:
+        return read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1]
+    except OSError:
+        return []
 
 
 def broken_line(path: Path) -> int | None:
     """Returns the number of the first line that has not as many cells as the first one, which no reader gives; None if
     there is none. A torn last line is none."""
-    try:
-        lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1] or [""]
-    except OSError:
-        return None
-    commas = lines[0].count(",")
-    return next((number for number, line in enumerate(lines, start=1) if line.count(",") != commas), None)
+    lines = _split(path)
+    return next((number for number, line in enumerate(lines, start=1) if line.count(",") != lines[0].count(",")), None)
 
 
 def read_csv(path: Path) -> list[Row]:

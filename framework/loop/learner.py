@@ -135,7 +135,7 @@ class AgentLearner(Learner):
             metrics = result.metrics if self._share is None else self._share.averaged(result.metrics)
             norm = getattr(agent.optimizer, "grad_norm", None)
             measured = {} if norm is None else {"grad_norm": norm}
-            return Result({**metrics, **measured, **agent.own_stats()}, result.priorities, result.stop)
+            return result._replace(metrics={**metrics, **measured, **agent.own_stats()})
         except OwnLossError as error:
             raise JoystickError(str(error)) from error
 

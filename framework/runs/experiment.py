@@ -140,8 +140,8 @@ class Experiment:
                 self._load()
                 if continues:
                     run_files.write_settings(self.task, self.config)
-                if continues and self.trainer.stop_reason() is None:  # it may be killed before its higher limit
-                    self.task.write_run({"finished": False, "outcome": None})
+                    if self.trainer.stop_reason() is None:  # it may be killed before its higher limit
+                        self.task.write_run({"finished": False, "outcome": None})
         except BaseException:
             self.close()
             raise

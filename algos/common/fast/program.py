@@ -478,8 +478,7 @@ def _by_onednn(x: Tensor, weight: Tensor, bias: Tensor | None, *_: Any) -> Tenso
 ATEN = torch.ops.aten
 PRODUCTS: dict[str, Callable[..., Tensor]] = {
     "mkldnn._linear_pointwise.default": _by_onednn,
-    **{str(product): _unless_narrow(product) for product in (ATEN.mm.default, ATEN.addmm.default)},
-    **{str(product): _unless_narrow(product) for product in (ATEN.bmm.default, ATEN.baddbmm.default)},
+    **{str(name.default): _unless_narrow(name.default) for name in (ATEN.mm, ATEN.addmm, ATEN.bmm, ATEN.baddbmm)},
 }
 """Operator -> function in its place in a library. torch's compiler has rules for oneDNN's that take constant weights
 only."""
