@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,10 +25,12 @@ from envs.common import masks
 from envs.common.facts import EnvFacts, facts_of
 from envs.common.probe import first_action, probe
 from envs.common.sync import Row, SyncVector, described
-from envs.common.vector import GymnasiumVector, Masked, mode_of
+from envs.common.vector import GymnasiumVector, Masked, end_processes, mode_of
 
 Maker = Callable[[int], gymnasium.Env]
 """Makes the environment of a row."""
+Spaces = tuple[gymnasium.Space, gymnasium.Space]
+"""Spaces of observations and of actions."""
 ASYNC_PAYS = 0.25e-3
 """Seconds per environment step above which one process per row is faster than the communication costs."""
 SEVERAL = ("agents", "possible_agents", "num_agents", "observation_spaces")
@@ -56,31 +58,30 @@ def assemble(
     vector: VectorEnv
     if vectorization == "async" or (vectorization == "auto" and _async_pays(first, rows, name)):
         first.close()
-        vector = _async(maker, name, rows, facts)
+        vector = _async(maker, name, rows, facts, first.spaces)
     else:
-        vector = SyncVector(
-            [first, *(_alike(Row(make_env(maker, name, i), name, i), first) for i in range(1, rows))], facts
-        )
+        members = [first, *(Row(make_env(maker, name, i), name, i) for i in range(1, rows))]
+        check_spaces(name, [row.spaces for row in members], first.spaces)
+        vector = SyncVector(members, facts)
     vector.source_space = source
     return vector
 
 
-def _alike(row: Row, first: Row) -> Row:
-    """Returns a row. Raises EnvError if its spaces are others than those of the first one."""
-    for what, own, expected in (
-        ("observation_space", row.env.observation_space, first.env.observation_space),
-        ("action_space", row.env.action_space, first.env.action_space),
-    ):
-        if own != expected:
-            raise EnvError(
-                "{name}: the {what} of row {row} is {own}, and that of row 0 {expected}; all rows need the same one",
-                name=row.name,
-                what=what,
-                row=row.number,
-                own=own,
-                expected=expected,
-            )
-    return row
+def check_spaces(name: str, rows: Sequence[Spaces], first: Spaces) -> None:
+    """Raises EnvError if a row has other spaces than the first one. rows: spaces of each row. first: those that the
+    run is built for."""
+    for row, spaces in enumerate(rows):
+        for what, own, expected in zip(("observation_space", "action_space"), spaces, first, strict=True):
+            if own != expected:
+                raise EnvError(
+                    "{name}: the {what} of row {row} is {own}, and the run is made for {expected}: "
+                    "all rows need the same one",
+                    name=name,
+                    what=what,
+                    row=row,
+                    own=own,
+                    expected=expected,
+                )
 
 
 def no_environment(thing: Any) -> str | None:
@@ -127,17 +128,52 @@ def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
         raise EnvError("{name} could not be made: {error}", name=name, error=described(error)) from error
 
 
-def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
+def _async(maker: Maker, name: str, rows: int, facts: EnvFacts, spaces: Spaces) -> VectorEnv:
     # the same error reaches us as an exception, which is reported once
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     with _without_main():
-        env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
-    for process in env.processes:
-        _end_by_kill(process)
-    _open.add(env)
+        env = Processes(name, makers, spaces)
     return GymnasiumVector(Masked(env), name, facts, visit=partial(_visit, env))
+
+
+class Processes(AsyncVectorEnv):
+    """Rows that are processes."""
+
+    def __init__(self, name: str, makers: Sequence[Callable[[], Any]], spaces: Spaces) -> None:
+        """spaces: of each row. Raises EnvError if a row has others, or could not be made."""
+        self._name, self._spaces = name, spaces
+        super().__init__(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+
+    def _check_spaces(self) -> None:
+        """Compares the spaces of all rows, at the end of the constructor: gymnasium's own comparison tells neither row
+        nor space, and leaves the processes to wait for a parent that has given up."""
+        for process in self.processes:
+            _end_by_kill(process)
+        _open.add(self)
+        try:
+            check_spaces(self._name, self.get_attr("spaces"), self._spaces)
+        except BaseException as error:
+            end_processes(self)
+            if isinstance(error, OSError | EOFError):
+                raise EnvError("{name} could not be made: the process of a row ended", name=self._name) from error
+            raise
+
+
+class Unmade:
+    """Row whose environment could not be made: the error, for whoever asks for anything of it."""
+
+    observation_space = action_space = None
+
+    def __init__(self, error: EnvError) -> None:
+        self._error = str(error)
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        raise EnvError(self._error)
+
+    def close(self) -> None:
+        """Does nothing."""
 
 
 @contextlib.contextmanager
@@ -196,7 +232,7 @@ def _left_to_parent(number: int, frame: Any) -> None:
     """Does nothing."""
 
 
-def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
+def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> "Row | Unmade":
     if os.getpid() != parent:
         # a terminal and a batch system send them to all processes: the parent saves, and needs its rows until then
         for word in ("SIGINT", "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGHUP"):
@@ -204,7 +240,10 @@ def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
                 # programs that the environment starts take over SIG_IGN alone: they can be ended by the last two
                 leave = _left_to_parent if word in ("SIGTERM", "SIGHUP") else signal.SIG_IGN
                 signal.signal(getattr(signal, word), leave)
-    return Row(make_env(maker, name, number), name, number)
+    try:
+        return Row(make_env(maker, name, number), name, number)
+    except EnvError as error:  # gymnasium would end the process without a word to its parent
+        return Unmade(error)
 
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:

@@ -32,6 +32,11 @@ class Row(gymnasium.Wrapper):
         self._steps = 0
 
     @property
+    def spaces(self) -> tuple[gymnasium.Space, gymnasium.Space]:
+        """Spaces of observations, as the environment has them, and of actions."""
+        return self.env.observation_space, self.env.action_space
+
+    @property
     def parts(self) -> Any:
         return self._codec.parts
 

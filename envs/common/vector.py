@@ -287,10 +287,7 @@ class GymnasiumVector(Codec, VectorEnv):
         try:
             env.close(timeout=5)
         except (OSError, EOFError):  # a process has already ended
-            env.closed = True
-            for process in env.processes:
-                process.terminate()
-                process.join()
+            end_processes(env)
 
     def _check_finite(self, out: Step) -> None:
         for name, values in (
@@ -308,6 +305,14 @@ class GymnasiumVector(Codec, VectorEnv):
         lost = tr(" (a process of the environment ended)") if isinstance(error, EOFError | ConnectionError) else ""
         reason = f"{type(error).__name__}: {error}{lost}"
         return StepError.of(self._name, where, reason, self._seeds.tolist(), more=more)
+
+
+def end_processes(env: gymnasium.vector.AsyncVectorEnv) -> None:
+    """Ends the processes of the rows, whatever they do."""
+    env.closed = True
+    for process in env.processes:
+        process.terminate()
+        process.join()
 
 
 def mode_of(env: Any) -> Mode:

@@ -1,6 +1,8 @@
 """What an environment is told before training: its contract and its spaces."""
 
 import logging
+import multiprocessing
+import os
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 from gymnasium.spaces.utils import flatten
 
 from envs.base import EnvError
+from envs.common.rows import assemble
 from envs.common.spaces import Actions, Observations
 from envs.gym import env
 from tests.tools.envs import Corridor, assembled, corridor_with, everyone
@@ -371,6 +374,7 @@ def test_mujoco_says_a_thing_once_and_nothing_about_models_that_are_not_the_user
     assert said == ["MuJoCo: huge value in QACC"]
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
 @pytest.mark.parametrize(
     ("name", "spaces"),
     [
@@ -379,11 +383,27 @@ def test_mujoco_says_a_thing_once_and_nothing_about_models_that_are_not_the_user
         ("action_space", {"action_space": Discrete(9)}),
     ],
 )
-def test_rows_with_other_spaces_than_the_first_are_refused(name, spaces):
+def test_rows_with_other_spaces_than_the_first_are_refused(name, spaces, kind):
     """Their states would have been taken for others, or their actions never chosen."""
-    makers = iter([corridor_with(), corridor_with(**spaces)])
-    with pytest.raises(EnvError, match=f"mine: the {name} of row 1 is .*; all rows need the same one"):
-        assembled(lambda: next(makers)(), "mine", 2, "sync")
+    makers = [corridor_with(), corridor_with(**spaces)]
+    message = f"mine: the {name} of row 1 is .*, and the run is made for .*: all rows need the same one"
+    with pytest.raises(EnvError, match=message):
+        assemble(lambda row: makers[row](), "mine", 2, kind)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lambda: 1 / 0, "mine could not be made: ZeroDivisionError: division by zero"),
+        (lambda: os._exit(1), "mine could not be made: the process of a row ended"),
+    ],
+)
+def test_a_process_that_cannot_make_its_environment_is_said_and_none_is_left(fault, message):
+    """Those that were left ignored the signals that would have ended them, and the program never ended."""
+    with pytest.raises(EnvError, match=message):
+        assemble(lambda row: fault() if row else Corridor(), "mine", 3, "async")
+    assert not multiprocessing.active_children()
 
 
 def test_an_empty_part_of_the_actions_is_named():
