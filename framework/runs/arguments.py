@@ -1,6 +1,7 @@
 """Arguments of joystick.Run and joystick.train: from them to the settings of a run."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -68,6 +69,12 @@ def copied(name: str, settings: Settings | None, names: str = "name") -> dict[st
     return dict(settings or {})
 
 
+def check_path(name: str, value: object) -> None:
+    """Raises ConfigError for an argument that is not a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ConfigError("Python: {name}: got {value!r}; expected a path", name=name, value=value)
+
+
 def setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
     """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
     if name in ("verbose", "progress_bar"):
@@ -102,15 +109,15 @@ def config_of(
     preset: str | None = "auto",
 ) -> RunConfig:
     """Returns the settings of a run, from the arguments of joystick.Run."""
+    sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
+    values = {name: copied(name, settings) for name, settings in sections.items()}
     if config is not None:
         config = copied("config", config, "RLlib's names")
         env = _one_environment(env, config.pop("env", None))
         callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
-    maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
-    if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
+    maker = values["env_cfg"].get("id") if env is None else env
+    if env_name is None and "env_name" not in values["general_cfg"] and (callable(maker) or own.is_registered(maker)):
         env_name = "python"
-    sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
-    values = {name: copied(name, settings) for name, settings in sections.items()}
     if preset != "auto":
         values["general_cfg"].setdefault("preset", preset)
     values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
@@ -142,6 +149,9 @@ def loaded(
     **flags: Any,
 ) -> RunConfig:
     """Returns the settings of a run. flags: words of the command line."""
+    for name, path in (("yaml", yaml), ("into", flags.get("into"))):
+        if path is not None:
+            check_path(name, path)
     if flags.get("into") is not None:
         flags["into"] = str(flags["into"])
     for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):

@@ -20,6 +20,7 @@ from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
+from framework.runs.arguments import check_path
 from framework.runs.model import opened, settings_of
 
 
@@ -203,6 +204,7 @@ def load(
     """Returns the policy of a run: of its name, its folder or a joystick.Run. model: best, latest, or the update of a
     checkpoint. A run with several agents gives TrainedPolicies; policy: gives one of them, for the agent of this name
     (the first one if it is None)."""
+    check_path("load", task)
     config = settings_of(task, model, allow_import)
     with opened(config) as loaded:
         if loaded.note:

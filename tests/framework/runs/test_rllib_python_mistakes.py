@@ -168,6 +168,10 @@ MISTAKES: list[tuple[Make, str]] = [
         "a folder in the task directory",
     ),
     # arguments and methods
+    (lambda: joystick.Run("PPO", general_cfg=5), "Python: general_cfg: got 5; expected a mapping of settings by name"),
+    (lambda: joystick.Run(yaml=5), "Python: yaml: got 5; expected a path"),
+    (lambda: joystick.Run("PPO", into=5), "Python: into: got 5; expected a path"),
+    (lambda: joystick.load(None), "Python: load: got None; expected a path"),
     (lambda: run("PPO", "CartPole-v1", stop={"a": 1}), "Run has no argument 'stop'; write general_cfg={'stop_return'"),
     (lambda: run("PPO", "CartPole-v1", logger_creator=print), "'logger_creator'; write general_cfg={'loggers'"),
     (lambda: run("PPO", "CartPole-v1", num_workers=2), "'num_workers'; a setting is written general_cfg={'n_workers'"),
