@@ -75,6 +75,13 @@ def check_path(name: str, value: object) -> None:
         raise ConfigError("Python: {name}: got {value!r}; expected a path", name=name, value=value)
 
 
+def check_list(name: str, value: object) -> None:
+    """Raises ConfigError for an argument that is not a list, or text, which would be read letter by letter."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        text = tr(" (text)") if isinstance(value, str) else ""
+        raise ConfigError("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)
+
+
 def setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
     """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
     if name in ("verbose", "progress_bar"):
@@ -155,9 +162,7 @@ def loaded(
     if flags.get("into") is not None:
         flags["into"] = str(flags["into"])
     for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            text = tr(" (text)") if isinstance(value, str) else ""
-            raise ConfigError("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)
+        check_list(name, value)
     if metrics and not isinstance(callbacks, Mapping):
         raise ConfigError("Python: metrics: only callbacks that are functions need it; a class has METRICS")
     if isinstance(callbacks, Mapping):
