@@ -449,10 +449,11 @@ def _score_rows(outcome: Outcome) -> list[terminal.Row]:
     poor = not_above_random(outcome.score["mean"], outcome.random_return)
     both = f"{score}   ({compared})" if compared else score
     line = tr("{scores}: not above the random policy", scores=both) if poor else both
+    advice = [(tr("what to do"), tr("docs/tutorials/not_learning.md"))] if poor else []
     if cells(line) <= WIDTH - LABELS:
-        return [(tr("score"), line)]
+        return [(tr("score"), line), *advice]
     against = tr("{scores}: not above the random policy", scores=compared) if poor else compared
-    return [(tr("score"), score), (tr("against"), against)]
+    return [(tr("score"), score), (tr("against"), against), *advice]
 
 
 def _compared(outcome: Outcome) -> str:

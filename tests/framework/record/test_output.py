@@ -873,8 +873,10 @@ def test_the_summary_counts_one_episode_and_names_a_score_that_is_not_above_rand
     assert said["trained"] == "1 episode, 1 step, 1 update in 1:05"
     assert said["score"] == "-500 ± 0 over 1 episode", "in 80 columns"
     assert said["against"] == "random policy -500, expected -73: not above the random policy"
+    assert Path(said["what to do"]).is_file(), "a page"
     said = summary_of(tmp_path, score={"mean": -499.0, "std": 0.0, "episodes": 1}, random_return=-500.0)
     assert "not above" not in said["score"]
+    assert "what to do" not in said
 
 
 def test_the_last_screen_of_a_test_names_its_files(tmp_path: Path) -> None:
