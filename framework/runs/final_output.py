@@ -1,7 +1,7 @@
 """End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -21,18 +21,17 @@ from framework.errors import Interrupted
 from framework.film.film import Taped, file_name, film_into
 from framework.loop import profile
 from framework.loop.evaluator import Evaluation
-from framework.loop.iteration import Count, Score
+from framework.loop.iteration import Score
 from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report
-from framework.policies.policy_plan import PolicyPlan, plan
+from framework.policies.policy_plan import plan
 from framework.record.console import Console, Outcome
 from framework.record.recorders import Tape
 from framework.record.run_log import RunLog
+from framework.runs.remarks import remarks
 from framework.screen.formatting import counted, not_above_random, short
 from framework.screen.stages import stage
 
-OVERSHOOT = 1.05
-"""Share of a limit above which the summary says why training went beyond it."""
 T = TypeVar("T")
 
 
@@ -122,7 +121,8 @@ class FinalOutput:
     def tell(self, trainer: Trainer, log: RunLog, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
         """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the
         summary and may raise."""
-        score, evaluations = ending.score, RecordedRun(self.task.path).evaluations
+        score, run = ending.score, RecordedRun(self.task.path)
+        evaluations = run.evaluations
         mean = evaluations[-1]["mean"] if evaluations and score.update is not None else None
         worse = not_above_random(mean, ending.random_return)
         best = self.task.models / "best"
@@ -165,7 +165,7 @@ class FinalOutput:
             allowed=self.config.allow_import,
         )
         if ending.finished:
-            for remark in remarks(self.config, trainer.count, trainer.agent.spec, ending.reason, evaluations):
+            for remark in remarks(self.config, trainer.count, trainer.agent.spec, ending.reason, run, bool(worse)):
                 self.console.warn(remark)
             latest = trainer.evaluator.latest
             if latest is not None and (endless := latest.endless()):
@@ -278,58 +278,6 @@ def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
         if policy.slots
     }
     return {"policies": facts, "score_policy": config.general.score_policy} if facts else {}
-
-
-def remarks(
-    config: RunConfig, count: Count, spec: EnvSpec, reason: str, evaluations: Sequence[Mapping[str, Any]] = ()
-) -> Iterator[str]:
-    """Yields what a newcomer would wonder about: a run without updates, a limit that was overshot, and a score that is
-    0 whatever the policies do."""
-    if not count.update:
-        starts = getattr(config.algo, "learning_starts", None)
-        if starts:
-            yield tr("nothing was learned: 0 updates; learning_starts is {starts} steps", starts=starts)
-        else:
-            yield tr("nothing was learned: 0 updates")
-    cfg = config.general
-    limits = {
-        "max_episode": (cfg.max_episode, count.episode, "episode"),
-        "max_total_step": (cfg.max_total_step, count.step, "step"),
-        "max_update": (cfg.max_update, count.update, "update"),
-    }
-    limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
-    if limit > 0 and done > OVERSHOOT * limit:
-        every = plan(config, spec).fragment * spec.rows
-        yield tr(
-            "stopped at {amount}: the limit of {limit:,} is checked every {every:,} steps",
-            amount=counted(done, unit),
-            limit=limit,
-            every=every,
-        )
-    zero_sum = evaluations and not any(row["min"] or row["max"] for row in evaluations)
-    if zero_sum and (policies := [policy for policy in plan(config, spec).policies if policy.slots]):
-        yield from _of_zero_sums(config, policies)
-
-
-def _of_zero_sums(config: RunConfig, policies: Sequence[PolicyPlan]) -> Iterator[str]:
-    """Yields what lets models differ in a run of several agents whose returns were 0 in all evaluations."""
-    name, slots, scored = policies[0].name, policies[0].slots, config.general.score_policy
-    score = f"general_cfg.score_policy={name}"
-    if len(policies) == 1 and slots is not None and slots.can_meet_random and not slots.meets_random:
-        settings = f"policies_cfg.{name}.evaluate_against=random"
-        if not config.policies:
-            settings = f"'policies_cfg={{{name}: {{agents: \"*\", evaluate_against: random}}}}'"
-        yield tr(
-            "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
-            "another; if they play against one another, {settings} in a new run scores one of them against random ones",
-            settings=settings if scored else f"{score} {settings}",
-        )
-    elif len(policies) > 1 and not scored:
-        yield tr(
-            "the returns of all agents added up to 0 in every episode of every evaluation, so no "
-            "model is better than another; {setting} in a new run scores the agents of one policy",
-            setting=score,
-        )
 
 
 def title_of(config: RunConfig) -> str:

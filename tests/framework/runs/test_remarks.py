@@ -1,0 +1,66 @@
+"""What the end of a run says about numbers that show why it learns badly."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, Space
+
+from config.read.loader import RunConfig, load
+from framework.catalog import ALGOS, ENVS
+from framework.disk.csv_table import Table
+from framework.runs.remarks import faults, largest_value
+from main import main
+
+TWO_ACTIONS = Discrete(2)
+
+
+def config_of(algo: str, **settings: Any) -> RunConfig:
+    values = {"general_cfg": {"algo_name": algo, "preset": None}, "algo_cfg": settings}
+    return load(None, find_algo=ALGOS, find_env=ENVS, values=values)
+
+
+def said(algo: str, columns: dict[str, list[float]], is_poor: bool = True, space: Space = TWO_ACTIONS) -> str:
+    table = Table({"return": np.array([9.0, -20.0]), "length": np.array([9.0, 10.0]),
+                   **{name: np.array(values) for name, values in columns.items()}})  # fmt: skip
+    return " ".join(faults(config_of(algo, gamma=0.99), space, table, is_poor))
+
+
+def test_exploration_that_has_not_come_down_is_said() -> None:
+    assert said("DQN", {"epsilon": [1.0, 0.75]}).startswith("75% of the actions were still random")
+    assert "algo_cfg.epsilon_decay is 500 steps" in said("DQN", {"epsilon": [1.0, 0.75]}, is_poor=False)
+    assert not said("DQN", {"epsilon": [1.0, 0.5]})
+
+
+def test_a_policy_that_tries_nothing_is_said_if_it_is_no_better_than_chance() -> None:
+    assert "certain of its actions (entropy 0)" in said("PPO", {"entropy": [0.69, 0.0]})
+    assert "certain" in said("PPO", {"entropy": [0.0, np.nan]}), "the last window has no update yet"
+    assert not said("PPO", {"entropy": [0.69, 0.0]}, is_poor=False), "it may have learned all there is"
+    assert not said("PPO", {"entropy": [0.69, 0.1]})
+    assert not said("PPO", {"entropy": [1.4, 0.0]}, space=Box(-1, 1)), "a density, which may pass 0"
+
+
+def test_values_beyond_what_rewards_allow_are_said() -> None:
+    assert largest_value(config_of("DQN", gamma=0.9), Table({"return": np.array([9.0, -20.0]),
+                         "length": np.array([9.0, 10.0])})) == pytest.approx(30.0)  # fmt: skip
+    assert "q_mean is 6001, and the rewards and algo_cfg.gamma allow about 300" in said("DQN", {"q_mean": [1, 6001]})
+    assert "q_mean is -6001" in said("DQN", {"q_mean": [1, -6001]})
+    assert not said("DQN", {"q_mean": [6001, 5999]}), "estimates are usually some times too large"
+
+
+def test_numbers_without_a_fault_or_an_episode_say_nothing() -> None:
+    assert not said("DQN", {"epsilon": [1.0, 0.04], "q_mean": [3.0, 90.0]})
+    assert not list(faults(config_of("DQN", gamma=1.0), TWO_ACTIONS, Table({"q_mean": np.array([1e9])}), is_poor=True))
+    assert not list(faults(config_of("PPO"), TWO_ACTIONS, Table({}), is_poor=True))
+
+
+def test_a_run_that_dice_played_says_so_at_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["general_cfg.max_total_step=300", "algo_cfg.learning_starts=100", "general_cfg.online_eval=false"]
+    assert main(["--algo", "DQN", *words, "algo_cfg.epsilon_decay=1000000", "--into", "tasks/dice"]) == 0
+    assert "100% of the actions were still random at the end" in capsys.readouterr().out
+    assert main(["--algo", "DQN", *words, "algo_cfg.epsilon_decay=100", "--into", "tasks/few"]) == 0
+    assert "still random" not in capsys.readouterr().out
