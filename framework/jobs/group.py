@@ -39,6 +39,8 @@ from framework.screen.formatting import (
 
 FAILED = 1
 """Exit status if a run failed; 2 means that nothing was started."""
+MOST_WARNINGS = 6
+"""Number of warnings of the runs that the end of a group repeats."""
 
 
 class Group(Job):
@@ -283,6 +285,7 @@ class Group(Job):
         runs, groups = self.results(), self._experiments()
         for line in results.table_of_runs(runs, self.unit, groups if len(groups) < len(runs) else None):
             self.screen.say(line)
+        self._repeat_warnings()
         facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
         if groups:  # runs of different settings have no common mean
             facts["experiments"] = {name: summary(group) for name, group in groups.items()}
@@ -315,6 +318,25 @@ class Group(Job):
         if any(end.status and end.stopped for end in ends):  # a run was stopped, by a signal to itself
             return 128 + signal.SIGTERM
         return FAILED if failed else 0
+
+    def _repeat_warnings(self) -> None:
+        """Prints what the runs have warned of, each sentence once, and which of them are no better than chance."""
+        labels: dict[str, list[str]] = {}
+        for stage in self.runs:
+            run = RecordedRun(stage.task)
+            warnings = run.warnings
+            if run.facts.worse_than_random:
+                page = tr("docs/tutorials/not_learning.md")
+                warnings.append(tr("not above the random policy; what to do: {page}", page=page))
+            for warning in warnings:
+                labels.setdefault(warning, []).append(stage.label)
+        for warning in [*labels][:MOST_WARNINGS]:
+            runs = tr(", ").join(labels[warning])
+            self.screen.say(tr("warning: {problem}", problem=f"{runs}: {warning}"), "yellow")
+        if (more := len(labels) - MOST_WARNINGS) > 0:
+            self.screen.say(tr("{more} more warnings are in the logs of the runs", more=more), "yellow")
+        if labels:
+            self.screen.say("")
 
     def _draw(
         self, path: Path, curves: Curves, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]

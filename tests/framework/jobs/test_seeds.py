@@ -27,7 +27,7 @@ from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import TaskDir, is_locked
+from framework.disk.task_dir import TaskDir, is_locked, read_facts
 from framework.jobs import group, job, results
 from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.stages import Stage
@@ -267,6 +267,19 @@ def write_picky(**settings: float) -> None:
     """An environment in a module of the user's own."""
     settings = {"PAUSE": 0, "RAISES": -1, "DIES": -1, **settings}
     Path("mine.py").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()) + MINE)
+
+
+@pytest.mark.usefixtures("forking")
+def test_the_end_of_a_group_repeats_what_its_runs_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each run alone says so, and nobody reads the output of the runs of a group."""
+    words = [*QUICK, "general_cfg.algo_name=DQN", "algo_cfg.learning_starts=500", "general_cfg.save_fig=false"]
+    assert run("--seeds", "1..2", *words, "--into", "few") == 0
+    said = capsys.readouterr().out
+    assert said.count("nothing was learned") == 1
+    assert "warning: seed 1, seed 2: nothing was learned: 0 updates; learning_starts is 500 steps" in said
+    poor = [n for n in (1, 2) if read_facts(Path(f"few/seed_{n}/run.json"))["worse_than_random"]]
+    labels = ", ".join(f"seed {n}" for n in poor)
+    assert (f"warning: {labels}: not above the random policy; what to do: docs/" in said) == bool(poor)
 
 
 @pytest.mark.usefixtures("forking")
