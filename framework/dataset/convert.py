@@ -16,6 +16,7 @@ from framework.dataset import archives, hdf5_files, lines, minari_sets, parquet_
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
+from framework.dataset.summary import Range
 from framework.disk.atomic import discard, finish, finish_folder, naming, unfinished
 from framework.errors import DataError
 from framework.screen.stages import part, stage
@@ -74,11 +75,20 @@ def _write_set(path: Path, identity: str, data: Dataset) -> None:
     new = unfinished(path)
     discard(new)  # of a conversion that was killed
     try:
-        minari_sets.write(new, identity, episodes(data.pieces()), data.summary.obs, data.summary.action)
+        minari_sets.write(new, identity, episodes(data.pieces()), _observed(data), data.summary.action)
         finish_folder(new, path)
     except BaseException:
         discard(new)
         raise
+
+
+def _observed(data: Dataset) -> Range:
+    """Returns the range of all observations, those that end an episode included."""
+    seen = Range(next(data.pieces())["obs"])
+    for piece in data.pieces():
+        seen.add(piece["obs"], 0)
+        seen.add(piece["next_obs"], 0)
+    return seen
 
 
 def _write_file(path: Path, data: Dataset) -> None:

@@ -17,8 +17,9 @@ TOLERANCE = 1e-4
 def problems(summary: Summary, observation_space: Space, action_space: Space) -> list[str]:
     """Returns a sentence for each way in which the data cannot come from an environment with these spaces. The spaces
     are the environment's own: Discrete(3, start=5) has the values 5, 6 and 7."""
+    seen = [*_problems(summary, "obs", summary.obs, observation_space)]
     return [
-        *_problems(summary, "obs", summary.obs, observation_space),
+        *(seen or _problems(summary, "next_obs", summary.next_obs, observation_space)),
         *_problems(summary, "action", summary.action, action_space),
         *_problems_of_masks(summary.mask, action_space),
     ]

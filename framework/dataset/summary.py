@@ -44,6 +44,8 @@ class Summary:
 
     obs: Range
     action: Range
+    next_obs: Range
+    """Of a terminal step it is the step's own obs, since nothing follows it."""
     next_obs_given: bool = True
     truncated_given: bool = True
     reward_given: bool = True
@@ -97,11 +99,14 @@ class Gathering:
         """Takes in the next piece of a file."""
         obs, action = piece["obs"], piece["action"]
         mask = piece["action_mask"].shape[1] if "action_mask" in piece else 0
-        summary = self._summary = self._summary or Summary(Range(obs), Range(action), mask=mask)
+        after = piece["next_obs"].copy()
+        after[piece["terminated"]] = obs[piece["terminated"]]
+        summary = self._summary = self._summary or Summary(Range(obs), Range(action), Range(after), mask=mask)
         if not summary.starts or summary.starts[-1][1] != path:
             summary.starts.append((summary.transitions, path))
         summary.obs.add(obs, summary.transitions)
         summary.action.add(action, summary.transitions)
+        summary.next_obs.add(after, summary.transitions)
         summary.transitions += len(obs)
         ends = np.flatnonzero(piece["terminated"] | piece["truncated"])
         summary.terminated += int(piece["terminated"].sum())

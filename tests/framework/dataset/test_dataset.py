@@ -121,6 +121,9 @@ def test_a_local_data_set_of_minari_is_read_by_its_folder_and_by_its_id(
     convert("minari:toy/count-v0", "minari:toy/again-v1")
     assert [*minari.list_local_datasets()] == ["toy/again-v1", "toy/count-v0"]
     assert minari.load_dataset("toy/again-v1").id == "toy/again-v1"
+    assert minari.load_dataset("toy/again-v1").observation_space.high.max() == max(
+        each["next_obs"].max() for each in THREE
+    )
     with pytest.raises(DataError, match=r"minari:toy/other-v0: there is no such data set in .*none is downloaded"):
         open_data("minari:toy/other-v0")
 
@@ -358,6 +361,27 @@ def test_what_does_not_fit_is_named_with_the_worst_value_and_its_place(
 ) -> None:
     found = problems(summary_of(tmp_path, obs, action), *spaces)
     assert [each[: len(start)] for each, start in zip(found, _at(said, tmp_path), strict=True)] == _at(said, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "said"),
+    [
+        (1, 9, "next_obs of transition 1 of PATH is 9, above 3"),
+        (1, -1, "next_obs of transition 1 of PATH is -1, below 0"),
+        (1, 2.5, "next_obs is float64; the environment has Discrete(4), of whole numbers"),
+        (2, 9, ""),
+    ],
+)
+def test_next_obs_has_to_fit_too_but_that_of_a_terminal_step(
+    tmp_path: Path, step: int, value: float, said: str
+) -> None:
+    after = np.array([1, 2, 3], type(value))
+    after[step] = value
+    content = {"obs": np.arange(3), "next_obs": after, "action": np.zeros(3, int), "reward": np.ones(3)}
+    ends = {"terminated": np.arange(3) == 2, "truncated": np.zeros(3, bool)}
+    found = problems(open_data(npz(tmp_path / "a.npz", {**content, **ends})).summary, Discrete(4), Discrete(2))
+    assert len(found) == bool(said)
+    assert all(each.startswith(start) for each, start in zip(found, _at([said], tmp_path), strict=False))
 
 
 def _at(said: list[str], folder: Path) -> list[str]:
