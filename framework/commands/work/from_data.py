@@ -53,10 +53,9 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         check_new_file("--out", file)
     with opened(config) as model:
         agent = evaluable(model)
-        masked = getattr(model.env, "masked", False)
         with errors_of_the_flag():
             spec = DataSpec((request.from_data,), start=config.start)
-            steps, masks = loaded(select_data(spec, agent.spec, config.general.seed, masked))
+            steps, masks = loaded(select_data(spec, agent.spec, config.general.seed, config.env.action_mask))
         values = []
         for name in names(config, model):
             signals.check()

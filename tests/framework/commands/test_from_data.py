@@ -2,11 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from framework.commands.work import from_data
 from framework.commands.work.from_data import returns
 from main import main
 
@@ -78,6 +81,28 @@ def test_recurrent_policies_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*RUN, cells, "algo_cfg.lookup_step=4", "algo_cfg.burn_in=2", "--into", str(folder)]) == 0
     assert main(["evaluate", str(folder), "--from-data", str(folder)]) == 2
     assert "recurrent networks depend on more than the observation" in capsys.readouterr().err
+
+
+def test_the_policy_chooses_among_the_actions_that_are_legal_in_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["--algo", "DQN", "general_cfg.env_name=toy", "env_cfg.id=masked", "env_cfg.steps=3",
+             "general_cfg.max_total_step=200", "general_cfg.seed=1", "algo_cfg.learning_starts=190",
+             "general_cfg.collect_traj=true", "general_cfg.save_fig=false"]  # fmt: skip
+    assert main([*words, "--into", str(tmp_path / "run")]) == 0
+    legal = []
+
+    choose = from_data.chosen
+
+    def chosen(agent: Any, states: np.ndarray, masks: np.ndarray | None) -> Iterator[np.ndarray]:
+        for actions in choose(agent, states, masks):
+            legal.append(masks is not None and masks[np.arange(len(masks)), actions].all() and not masks.all())
+            yield actions
+
+    monkeypatch.setattr(from_data, "chosen", chosen)
+    assert main(["evaluate", str(tmp_path / "run"), "--from-data", str(tmp_path / "run"), "--updates", "2"]) == 0
+    assert legal
+    assert all(legal)
 
 
 def test_returns_of_the_data_are_discounted_from_each_start() -> None:
