@@ -65,6 +65,7 @@ class GeneralConfig(Strict):
         "ray_address": ("mp_backend", ("ray",)),
         "num_gpus_per_learner": Condition(lambda cfg: cfg.gpu_device, tr("no gpu device")),
         "num_gpus_per_worker": ("ray_address", ()),
+        "collect_format": ("collect_traj", (True,)),
         "traces_compress": ("traces", ()),
         "traces_file_mb": ("traces", ()),
         "reward_threshold": ("online_eval", (True,)),

@@ -311,7 +311,12 @@ class CollectingConfig(GivenData):
 
     MAY_LAG = True
     RUN_AHEAD = 2
-    READ_WITH = {"data_share": GIVEN_DATA, "offline_updates": GIVEN_DATA}
+    READ_WITH = {
+        "data_share": Condition(
+            lambda cfg: cfg.data is not None and cfg.offline_updates_of() >= 0, tr("no steps beside given data")
+        ),
+        "offline_updates": GIVEN_DATA,
+    }
 
     buffer_size: PositiveInt = 1_000_000
     """Capacity of the replay buffer, in transitions."""

@@ -554,6 +554,11 @@ def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(f
         (["general_cfg.num_gpus_per_worker=0.5", "general_cfg.mp_backend=ray", "general_cfg.ray_address=auto"], None),
         (["general_cfg.reward_threshold=0", "general_cfg.num_gpus_per_learner=1"],
          "general_cfg.num_gpus_per_learner (no gpu device); general_cfg.reward_threshold (online_eval is false)"),
+        (["general_cfg.collect_format=npz"], "general_cfg.collect_format (collect_traj is false)"),
+        (["general_cfg.collect_format=npz", "general_cfg.collect_traj=true"], None),
+        (["algo_cfg.data=x", "algo_cfg.data_share=0.7", "algo_cfg.offline_updates=-1", "general_cfg.max_update=9"],
+         "algo_cfg.data_share (no steps beside given data)"),
+        (["algo_cfg.data=x", "algo_cfg.data_share=0.7", "algo_cfg.offline_updates=2"], None),
     ],
 )  # fmt: skip
 def test_a_setting_that_nothing_reads_is_a_warning(settings: list[str], unread: str | None) -> None:
