@@ -85,7 +85,11 @@ def _bounds(space: Space) -> tuple[np.ndarray, np.ndarray] | None:
             size = int(np.prod(space.shape))
             return np.zeros(size), np.ones(size)
         case Box() | Composite():
-            return space.low.reshape(-1), space.high.reshape(-1)
+            low, high = space.low.reshape(-1), space.high.reshape(-1)
+            if low.dtype.kind != "f":
+                return low, high
+            limits = np.finfo(low.dtype)  # a wider float in a file would be infinite
+            return np.maximum(low, limits.min), np.minimum(high, limits.max)
     return None
 
 

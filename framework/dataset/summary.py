@@ -99,8 +99,8 @@ class Gathering:
         """Takes in the next piece of a file."""
         obs, action = piece["obs"], piece["action"]
         mask = piece["action_mask"].shape[1] if "action_mask" in piece else 0
-        after = piece["next_obs"].copy()
-        after[piece["terminated"]] = obs[piece["terminated"]]
+        terminal = piece["terminated"].reshape(-1, *[1] * (obs.ndim - 1))
+        after = np.where(terminal, obs, piece["next_obs"])
         summary = self._summary = self._summary or Summary(Range(obs), Range(action), Range(after), mask=mask)
         if not summary.starts or summary.starts[-1][1] != path:
             summary.starts.append((summary.transitions, path))

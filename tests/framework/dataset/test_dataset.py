@@ -352,6 +352,8 @@ def test_data_fit_the_spaces_that_they_come_from(tmp_path: Path) -> None:
         ([0, 3], [0, 1], (Discrete(4, start=1), Discrete(2)), ["obs of transition 0 of PATH is 0, below 1"]),
         ([[0.0], [1.0]], [0.0, 0.5], (Box(-9, 9, (1,)), Discrete(2)), ["action is float64; the environment has Discr"]),
         ([[0.0], [1.0]], [0, 1], (Box(-9, 9, (3,)), Discrete(2)), ["obs has the shape (1,); the environment has Box"]),
+        ([[0.0], [1e300]], [0, 1], (Box(-np.inf, np.inf, (1,)), Discrete(2)),
+         ["obs[0] of transition 1 of PATH is 1e+300, above 3.4"]),
         ([0, 0], [[0, 1], [1, 3]], (Discrete(1), MultiDiscrete([2, 3])),
          ["action[1] of transition 1 of PATH is 3, above 2"]),
     ],
