@@ -21,6 +21,7 @@ from config.read.paths import as_written
 from config.tell.language import tr
 from framework.assemble.identity import check_identity, with_seed
 from framework.catalog import ALGOS, ENVS
+from framework.dataset.fit import own_space
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
 from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import JoystickError
@@ -38,12 +39,14 @@ def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Exper
         return None
     try:
         if name == OF_THE_ENVIRONMENT:
-            ask = _given(spec)
+            ask, starts = _given(spec), spec.starts
+        elif own.is_own(name):
+            ask, starts = _function(name), spec.starts
         else:
-            ask = _function(name) if own.is_own(name) else _policy(name, config, spec, make_agent)
+            ask, starts = _policy(name, config, spec, make_agent), (0, 0)
     except (tasks.TaskError, own.OwnError, JoystickError) as error:
         raise JoystickError(f"algo_cfg.expert: {error}") from error
-    expert = Expert(name, ask, spec.action_space)
+    expert = Expert(name, ask, spec.action_space, starts)
     expert(_observations(spec.observation_space), _everything(spec.action_space))
     return expert
 
@@ -51,11 +54,15 @@ def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Exper
 class Expert:
     """Answers with the actions that an expert would choose, and checks each answer."""
 
-    def __init__(self, name: str, ask: Ask, space: Space) -> None:
+    def __init__(self, name: str, ask: Ask, space: Space, starts: tuple[Any, Any] = (0, 0)) -> None:
+        """starts: first values of the whole numbers that the expert sees and answers, which are from 0 elsewhere."""
         self.name, self._ask, self._space = name, ask, space
+        self._obs_start, self._start = starts
 
     def __call__(self, obs: Array, mask: Array | None) -> Array:
         """Returns actions [N, ...] for observations [N, ...]; the actions of a Box are clipped to its bounds."""
+        if np.any(self._obs_start):
+            obs = obs + self._obs_start
         space, shape = self._space, (len(obs), *(self._space.shape or ()))
         try:
             action = self._flat(self._ask(obs, mask))
@@ -76,19 +83,22 @@ class Expert:
             action = action.astype(space.dtype)
             action[:, numbers] = np.clip(action[:, numbers], space.low[numbers], space.high[numbers])
         if not (_whole(action, space) & _within(action, space)).all():
-            raise self._unfit(f"{np.unique(action)[:5].tolist()}", shape)
+            raise self._unfit(f"{np.unique(action + np.asarray(self._start))[:5].tolist()}", shape)
         return action.astype(space.dtype)
 
     def _flat(self, answer: Any) -> Array:
         """Returns an answer as an array: for a Tuple or Dict of actions it may be one of arrays [N, ...], or an array
         of N of them."""
         if not isinstance(self._space, Composite):
-            return np.asarray(answer)
+            return self._from_zero(np.asarray(answer))
         if isinstance(answer, dict | tuple):
             return self._space.encode(answer)
         if isinstance(answer, np.ndarray) and answer.dtype != object:
-            return answer
+            return self._from_zero(answer)
         return np.stack([self._space.encode(action) for action in answer])
+
+    def _from_zero(self, action: Array) -> Array:
+        return action - np.asarray(self._start) if np.any(self._start) else action
 
     def _unfit(self, result: str, shape: tuple[int, ...]) -> JoystickError:
         return JoystickError(
@@ -97,7 +107,7 @@ class Expert:
             name=self.name,
             result=result,
             count=shape[0],
-            space=self._space,
+            space=own_space(self._space, self._start),
             shape=shape,
         )
 

@@ -183,7 +183,7 @@ def test_a_run_needs_data_of_its_environment(tmp_path: Path, algo: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def asked(expert: str | None, env: str = "CartPole-v1", **more: Any) -> joystick.Run:
+def asked(expert: str | None, env: str | None = "CartPole-v1", **more: Any) -> joystick.Run:
     return joystick.Run("DAgger", env, algo_cfg={"expert": expert}, allow_import=[__name__], **more)
 
 
@@ -203,6 +203,22 @@ def test_an_expert_that_cannot_be_asked_is_said(tmp_path: Path, env: str, expert
     with pytest.raises((ConfigError, JoystickError), match=words):
         asked(expert, env, into=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def same_number(obs: Array) -> Array:
+    """The best policy of the toy shifted, whose observations and actions are 5, 6, ..."""
+    return obs
+
+
+def test_a_function_is_asked_in_the_numbers_of_the_environment(tmp_path: Path) -> None:
+    def shifted(expert: str, folder: str) -> joystick.Run:
+        general, env = {"env_name": "toy", "max_total_step": 4}, {"id": "shifted", "start": 5}
+        return asked(f"{__name__}:{expert}", None, general_cfg=general, env_cfg=env, into=tmp_path / folder)
+
+    with shifted("same_number", "run") as run:
+        assert run.agent.expert(np.array([0, 2]), None).tolist() == [0, 2]
+    with pytest.raises(JoystickError, match=r"returned \[9\]; expected 2 actions of Discrete\(3, start=5\)"):
+        shifted("nowhere", "other")
 
 
 def nowhere(obs: Array) -> Array:
