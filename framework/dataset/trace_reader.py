@@ -14,6 +14,7 @@ import numpy as np
 from config.read.opening import Opener, named, regular
 from config.tell.language import tr
 from config.tell.system_errors import reason_of
+from framework.dataset.traces import is_whole
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
@@ -68,7 +69,7 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
         raise DataError("{path} cannot be read: {error}", path=path, error=reason_of(error)) from None
     with file:
         for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n") and not is_whole(line):
                 return
             try:
                 batches = _batches(json.loads(line))

@@ -70,7 +70,7 @@ def _pieces(path: Path) -> Iterator[tuple[str, Columns, list[tuple[int, int | st
     """Yields the place, the columns and the (episode, agent) of each step of the lines of a file."""
     with open(path, "rb", opener=regular) as file:
         for number, line in numbered(file, tr("pieces"), MOST_LINE_BYTES):
-            if not line.endswith(b"\n") and not _is_whole(line):
+            if not line.endswith(b"\n") and not is_whole(line):
                 return  # a run is writing it
             try:
                 batch = _batch(json.loads(line))
@@ -82,7 +82,7 @@ def _pieces(path: Path) -> Iterator[tuple[str, Columns, list[tuple[int, int | st
                 yield tr("line {number}", number=number), columns, keys
 
 
-def _is_whole(line: bytes) -> bool:
+def is_whole(line: bytes) -> bool:
     """Returns True if the last line of a file, which no end of line ends, is a whole object."""
     try:
         json.loads(line)

@@ -90,6 +90,19 @@ def test_the_state_of_a_recurrent_policy_is_no_observation():
     assert run.task.name == "r"
 
 
+def test_a_last_line_without_its_end_is_read_if_it_is_whole():
+    [path] = (traced(steps=60) / "results" / "traces").iterdir()
+    steps = len(joystick.read_traces(path)["t"])
+    text = path.read_bytes().removesuffix(b"\n")
+    for content, read in ((text, steps), (text[:-1], 0)):
+        path.write_bytes(content)
+        if read:
+            assert len(joystick.read_traces(path)["t"]) == open_data(str(path)).summary.transitions == read
+        else:
+            with pytest.raises(DataError, match="holds no traces"):
+                joystick.read_traces(path)
+
+
 def test_an_algorithm_learns_from_traces_the_command_data_shows_them_and_convert_writes_them(capsys):
     traced()
     words = [
