@@ -39,7 +39,9 @@ def check(request: Namespace) -> Iterator[str]:
     """Completes the request, and yields what is wrong with it: behind settings, the second word is the name of an
     experiment."""
     settings = request.file.lower().endswith(SETTINGS_ENDINGS)
-    settings = settings and not str(request.target).endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS))
+    target = str(request.target).lower()
+    is_file = target.endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS)) or target.startswith("minari:")
+    settings = settings and not is_file
     request.name, request.target = (request.target, None) if settings else (None, request.target)
     if not request.target and request.file.endswith(DATA_ENDINGS):
         yield tr(

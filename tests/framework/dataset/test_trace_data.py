@@ -103,6 +103,14 @@ def test_a_last_line_without_its_end_is_read_if_it_is_whole():
                 joystick.read_traces(path)
 
 
+def test_a_file_of_traces_becomes_a_data_set_of_minari(tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "sets"))
+    [path] = (traced(steps=60) / "results" / "traces").iterdir()
+    assert main(["convert", str(path), "minari:traced/new-v0"]) == 0
+    assert open_data("minari:traced/new-v0").summary.transitions == open_data(str(path)).summary.transitions
+
+
 def test_an_algorithm_learns_from_traces_the_command_data_shows_them_and_convert_writes_them(capsys):
     traced()
     words = [
