@@ -49,7 +49,7 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
         )
     minari = target.startswith(sources.MINARI) or target.endswith(FOLDER)
     own_place = target.startswith(sources.MINARI)
-    path = minari_sets.folder_of(target.removeprefix(sources.MINARI)) if own_place else Path(target).expanduser()
+    path = minari_sets.new_folder_of(target.removeprefix(sources.MINARI)) if own_place else Path(target).expanduser()
     if path.exists() or path.is_symlink():
         raise DataError("{path} exists; give a new name", path=path)
     if not minari and not path.parent.is_dir():

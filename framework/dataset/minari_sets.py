@@ -47,6 +47,20 @@ def folder_of(identity: str) -> Path:
     return Path(import_module("minari.storage.local").get_dataset_path(identity))
 
 
+def new_folder_of(identity: str) -> Path:
+    """Returns the folder of a data set that is to be written in Minari's own place. Raises DataError for an id with
+    which Minari could list none of its sets, or that leads elsewhere."""
+    folder = folder_of(identity)
+    try:
+        import_module("minari.dataset.minari_dataset").parse_dataset_id(identity)
+    except (ValueError, TypeError):
+        raise DataError(
+            "minari:{identity} is not an id of Minari: letters and numbers, and a version, such as minari:mine/walk-v0",
+            identity=identity,
+        ) from None
+    return folder
+
+
 def contents(folder: Path) -> list[Path]:
     """Returns the files of a data set."""
     return sorted(path for path in (folder / "data").iterdir() if path.is_file())

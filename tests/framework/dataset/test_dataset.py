@@ -128,6 +128,18 @@ def test_a_local_data_set_of_minari_is_read_by_its_folder_and_by_its_id(
         open_data("minari:toy/other-v0")
 
 
+@pytest.mark.parametrize("name", ["", "x", "a b-v0", "../../out/x-v0", "mine//walk-v0"])
+def test_an_id_with_which_minari_could_not_list_its_sets_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "inner" / "sets"))
+    data = npz(tmp_path / "a.npz", flat(*THREE))
+    with pytest.raises(DataError, match=f"minari:{name} is not an id of Minari"):
+        convert(str(data), f"minari:{name}")
+    assert [*tmp_path.rglob("*.hdf5")] == []
+
+
 def test_rewards_and_flags_of_one_number_each_may_have_a_side_more(tmp_path: Path) -> None:
     content = flat(*THREE)
     wide = {**content, **{name: content[name][:, None] for name in ("reward", "terminated", "truncated")}}
