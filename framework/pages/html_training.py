@@ -124,7 +124,10 @@ def _outcome(run: RecordedRun, drawn: str) -> str:
         note = tr("Drawn while the run trained, as it stood at {time}. Reload the page later.", time=drawn)
         notes += html.paragraph(note, "quiet")
     if score and not_above_random(_real(score["mean"]), facts.random_return):
-        notes += html.paragraph(tr("The score is not above that of the random policy."), "warning")
+        page = tr("docs/tutorials/not_learning.md")
+        notes += html.paragraph(
+            tr("The score is not above that of the random policy. What to do: {page}", page=page), "warning"
+        )
     return end + html.cards(outcome_facts(run)) + notes
 
 

@@ -142,7 +142,13 @@ class FinalOutput:
         if parts:
             facts["profile"] = [part._asdict() for part in parts]
         self.write_run(facts)
-        self.write_report()
+        if ending.finished:
+            for remark in remarks(self.config, trainer.count, trainer.agent.spec, ending.reason, run, bool(worse)):
+                self.console.warn(remark)
+            latest = trainer.evaluator.latest
+            if latest is not None and (endless := latest.endless()):
+                self.console.warn(endless)
+        self.write_report()  # with the warnings, which it shows
         videos = sorted(self.task.videos.glob("video.*"))
         left = (self.task.config, self.task.path / REPORT, self.task.results / "learning_curve.png", *videos)
         log.loggers.files([path for path in left if path.is_file()])
@@ -164,12 +170,6 @@ class FinalOutput:
             can_film=not drawing_faults(self.config),
             allowed=self.config.allow_import,
         )
-        if ending.finished:
-            for remark in remarks(self.config, trainer.count, trainer.agent.spec, ending.reason, run, bool(worse)):
-                self.console.warn(remark)
-            latest = trainer.evaluator.latest
-            if latest is not None and (endless := latest.endless()):
-                self.console.warn(endless)
         self.console.summary(outcome)
         if parts:
             self.console.profile(profile.lines(parts))

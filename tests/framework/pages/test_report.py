@@ -185,7 +185,7 @@ def test_the_report_shows_speed_metrics_processes_and_warnings(tmp_path: Path) -
     assert "workers 83% busy: more help" in page
     assert page.count("the disk is &lt;full&gt;") == 1
     assert ">fine<" not in page
-    assert "The score is not above that of the random policy." in page
+    assert "The score is not above that of the random policy. What to do: docs/" in page
     assert (cells(page, "CPU")[1], cells(page, "GPU")[1]) == ("Some CPU", "Some GPU")
 
 

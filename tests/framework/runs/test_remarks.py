@@ -62,5 +62,6 @@ def test_a_run_that_dice_played_says_so_at_its_end(
     words = ["general_cfg.max_total_step=300", "algo_cfg.learning_starts=100", "general_cfg.online_eval=false"]
     assert main(["--algo", "DQN", *words, "algo_cfg.epsilon_decay=1000000", "--into", "tasks/dice"]) == 0
     assert "100% of the actions were still random at the end" in capsys.readouterr().out
+    assert "100% of the actions were still random at the end" in Path("tasks/dice/report.html").read_text()
     assert main(["--algo", "DQN", *words, "algo_cfg.epsilon_decay=100", "--into", "tasks/few"]) == 0
     assert "still random" not in capsys.readouterr().out
