@@ -48,7 +48,7 @@ def _named(word: str, root: Path) -> list[Path]:
         raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=_others(word, root))
     places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
     # a pattern may match the tests of its runs too, which are no runs to compare
-    runs = [run for place in places if not place.name.startswith("Test_") for run in _runs(place)]
+    runs = [run for place in places for run in _runs(place) if not RecordedRun(run).is_test]
     if not runs:
         raise TaskDirError(
             "{word!r} matches no training run, neither in {root}/ nor in {folder}",

@@ -146,6 +146,7 @@ def test_a_run_is_named_by_name_folder_or_pattern_and_counts_once(tmp_path: Path
     make_group(TASKS / "group", [1, 2, 3])
     make_run(tmp_path / "elsewhere" / "run", algo="PPO")
     make_run(TASKS / "Test_x", general={"mode": "test"})
+    make_run(TASKS / "played", general={"mode": "test"})  # with --into
     (TASKS / "Compare_x").mkdir()
     words = ("group/seed_2", "tasks/group/seed_[12]", str(TASKS.absolute() / "group"), "elsewhere/*", "*")
     assert seeds_of(*words) == {"DQN": [2, 1, 3], "PPO": [1]}
