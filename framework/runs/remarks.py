@@ -98,11 +98,11 @@ def _last(values: Array) -> float:
 
 def largest_value(config: RunConfig, episodes: Table) -> float:
     """Returns the largest discounted return that the rewards of a training allow, with a bonus of 1 a step for what an
-    algorithm adds to them, such as its entropy; infinity without a discount."""
+    algorithm adds to them, such as its entropy; infinity without a discount, or without an episode."""
     gamma = getattr(config.algo, "gamma", 1.0)
     rewards = np.abs(episodes.numbers("return") / episodes.numbers("length"))
-    largest = np.max(rewards[np.isfinite(rewards)], initial=0.0) * getattr(config.algo, "reward_scale", 1.0)
-    return math.inf if gamma == 1.0 else float(largest + 1.0) / (1.0 - gamma)
+    rewards = rewards[np.isfinite(rewards)] * getattr(config.algo, "reward_scale", 1.0)
+    return math.inf if gamma == 1.0 or not len(rewards) else float(rewards.max() + 1.0) / (1.0 - gamma)
 
 
 def _of_zero_sums(config: RunConfig, policies: Sequence[PolicyPlan]) -> Iterator[str]:

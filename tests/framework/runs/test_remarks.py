@@ -52,6 +52,7 @@ def test_values_beyond_what_rewards_allow_are_said() -> None:
 def test_numbers_without_a_fault_or_an_episode_say_nothing() -> None:
     assert not said("DQN", {"epsilon": [1.0, 0.04], "q_mean": [3.0, 90.0]})
     assert not list(faults(config_of("DQN", gamma=1.0), TWO_ACTIONS, Table({"q_mean": np.array([1e9])}), is_poor=True))
+    assert not list(faults(config_of("DQN"), TWO_ACTIONS, Table({"q_mean": np.array([1e9])}), is_poor=True))
     assert not list(faults(config_of("PPO"), TWO_ACTIONS, Table({}), is_poor=True))
 
 
