@@ -16,6 +16,8 @@ from config.read.task_files import COPIED_TO
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
+from framework.assemble.expert import expert_of
+from framework.assemble.offline import offline_data
 from framework.disk.task_dir import new_folder
 from framework.errors import MISTAKE, JoystickError
 from framework.jobs.children import at_once
@@ -24,6 +26,7 @@ from framework.jobs.members import LIMITS, Member, are_limits, file_names, of_ex
 from framework.jobs.processes import TRAINED, locked
 from framework.jobs.runners import runner
 from framework.policies.policy_plan import plan
+from framework.runs import initial_weights
 from framework.screen import terminal
 from framework.screen.stages import each
 
@@ -93,7 +96,7 @@ def resume(
     """Goes on with a group, and returns it with the exit status. words: where it is trained now, and higher limits."""
     address = cluster(members.values())
     members = {member: placed(config, address) for member, config in members.items()}
-    facts = _checked({member.file: config for member, config in members.items()}, check)
+    facts = _checked({member.file: config for member, config in members.items()}, check, begins=False)
     return _train(members, lambda: folder, command_line, jobs, facts, address, words, show_on=show_on)
 
 
@@ -113,14 +116,16 @@ def placed(config: RunConfig, address: str | None) -> RunConfig:
     return replace(config, general=config.general.model_copy(update=changes))
 
 
-def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> list[Checked]:
-    """Checks each of several configurations. The problems of all are reported at once."""
+def _checked(
+    configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None], begins: bool = True
+) -> list[Checked]:
+    """Checks each of several configurations, as `checked` does. The problems of all are reported at once."""
     facts, problems = [], []
     for name, config in each(tr("checking experiments"), configs.items(), tr("settings")):
         try:
             refuse_loaded(config, "group")
             check(config)
-            facts.append(checked(config))
+            facts.append(checked(config, begins))
         except (JoystickError, EnvError, ConfigError) as error:
             if not name:
                 raise
@@ -217,15 +222,21 @@ def refuse_loaded(config: RunConfig, who: Literal["group", "tune"]) -> None:
             raise ConfigError(f"{place}: general_cfg.{key}: {why}")
 
 
-def checked(config: RunConfig) -> Checked:
+def checked(config: RunConfig, begins: bool = True) -> Checked:
     """Refuses once, before there is a folder, what each run would refuse. The agent is built on the CPU, so that this
-    process takes no memory of a GPU."""
+    process takes no memory of a GPU. begins: False where runs may have begun, which need no others any more."""
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = build.env_spec(config, env)
         build.device_of(config)
         agent = build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
         whole = plan(config, fit.spec_of_all(config, spec))
+        if begins:
+            expert_of(config, spec, build.make_agent)
+            initial_weights.named(config, agent)
+            initial_weights.fitting(config, agent)
+            for policy in whole.learning:
+                offline_data(config, policy, config.general.seed or 1)
         fitting = resources.memories_that_fit(config, whole)
         saves = (resources.checkpoints(config, whole) or 1) * resources.checkpoint_bytes(agent.weights())
         disk = saves + resources.journal_bytes(config, whole)

@@ -41,7 +41,7 @@ def run(
             function=function,
         )
     plan = RunPlan(tuning)
-    checks = plan.check(check)
+    checks = plan.check(check, begins=folder is None)
     config, here = plan.config(plan.first[0]), runs_at_once(plan, checks)
     where = plan.cfg.ray_address, config.general, plan.cfg.jobs, here, tuning.start, screen
     with runner(*where, "trial", config.objects) as running:

@@ -160,9 +160,9 @@ class RunPlan(TuningPlan):
 
     # checks -----------------------------------------------------------------------------------------------
 
-    def check(self, check: Callable[[RunConfig], None]) -> list[Checked]:
+    def check(self, check: Callable[[RunConfig], None], begins: bool = True) -> list[Checked]:
         """Refuses, all problems at once, what any of the first trials would refuse. check: raises an error if algorithm
-        and environment do not fit."""
+        and environment do not fit. begins: as in `checked`."""
         check_new(self.tuning.into, self.tuning.start)
         problems: dict[str, None] = {}
         results: list[Checked] = []
@@ -171,7 +171,7 @@ class RunPlan(TuningPlan):
                 config = self.config(settings)
                 refuse_loaded(config, "tune")
                 check(config)
-                results.append(checked(config))
+                results.append(checked(config, begins))
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
             except (JoystickError, EnvError) as error:

@@ -188,7 +188,7 @@ class Experiment:
         rows = build.make_rows(config, backend.agent, its, self.env, user)
         phases = Phases(cfg.curriculum, rows.metrics)
         self._check_columns(numbers)
-        self._weights = initial_weights.named(config)
+        self._weights = initial_weights.named(config, backend.agent)
         self._fitting = initial_weights.fitting(config, backend.agent)
         self.start = start(config, self.spec)
         if self.start.saved is not None:

@@ -107,17 +107,19 @@ def start_with(backend: Any, weights: Fitting) -> None:
     backend.set_weights(backend.agent.weights())
 
 
-def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
-    """Returns the state of the agent that each policy starts from, and its place; nothing in a run that is resumed.
-    Raises ConfigError for one that cannot be found."""
-    if config.task is not None:
+def named(config: RunConfig, agent: TrainableActor) -> dict[str, Tree]:
+    """Returns the state that each policy of this agent starts from; nothing in a run that is resumed. Raises
+    ConfigError for one that cannot be found, or does not fit."""
+    loads = {name: policy.load for name, policy in config.policies.items() if policy.load is not None}
+    if config.task is not None or not loads:
         return {}
-    states, problems = {}, []
-    for name, policy in config.policies.items():
-        if policy.load is None:
-            continue
+    states: dict[str, Tree] = {}
+    problems, ours = [], agent.state()["policies"]
+    for name, load in loads.items():
         try:
-            states[name] = _state(config, policy.load, name)
+            states[name], place = _state(config, load, name)
+            if misfit := _misfit(ours[name], states[name]):
+                raise JoystickError("{place} does not fit this policy: {misfit}", place=place, misfit=misfit)
         except (tasks.TaskError, JoystickError) as error:
             problems.append(f"policies_cfg.{name}.load: {error}")
     if problems:
@@ -155,18 +157,11 @@ def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
     return policies[chosen], str(as_written(saved.path))
 
 
-def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
+def install(backend: Any, states: Mapping[str, Tree]) -> None:
     """Replaces the state of policies, except for their random streams. Raises JoystickError if it does not fit."""
     whole = backend.state()
-    for name, (state, place) in states.items():  # they come last, so that they count for layers that they share
+    for name, state in states.items():  # they come last, so that they count for layers that they share
         current = whole["agent"]["policies"].pop(name)
-        if misfit := _misfit(current, state):
-            raise JoystickError(
-                "policies_cfg.{name}.load: {place} does not fit this policy: {misfit}",
-                name=name,
-                place=place,
-                misfit=misfit,
-            )
         whole["agent"]["policies"][name] = {**state, **({"learn": current["learn"]} if "learn" in current else {})}
     try:
         backend.load_state(whole, ())

@@ -44,6 +44,7 @@ def _lines(config: RunConfig) -> list[str]:
         its = plan(config, spec)
         resources.memories_that_fit(config, its)
         expert_of(config, spec, build.make_agent)
+        initial_weights.named(config, agent)
         fitting = initial_weights.fitting(config, agent)
         seed = config.general.seed or 1
         data = {policy.name: offline.offline_data(config, policy, seed) for policy in its.learning}

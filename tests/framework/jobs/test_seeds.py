@@ -47,6 +47,8 @@ __all__ = ["forking"]
 
 TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]
 LIMITS = ["general_cfg.max_episode=-1", "general_cfg.max_total_step=200"]
+AGENTS = ["--env", "levels", "--algo", "PPO", "policies_cfg.all.agents=*"]
+GIVEN = ["--algo", "BC", "--env", "CartPole-v1", "general_cfg.preset=null"]
 QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_fre=50", "general_cfg.preset=null"]
 
 
@@ -131,12 +133,18 @@ def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) 
         (["--seeds", "1..2", "general_cfg.device=cuda:7"], "finds no CUDA device"),
         (["--seeds", "1..2", "algo_cfg.buffer_size=100000000000"], "choose a smaller algo_cfg.buffer_size"),
         (["--seeds", "1..2", "--into", "taken"], "taken exists; --into names a new folder"),
+        (["--seeds", "1..2", "general_cfg.start_from=gone"], "general_cfg.start_from: 'gone' does not exist"),
+        (["--seeds", "1..2", *AGENTS, "policies_cfg.all.load=gone"], "policies_cfg.all.load: 'gone' does not exist"),
+        (["--seeds", "1..2", "--algo", "DAgger", "algo_cfg.expert=gone"], "algo_cfg.expert: 'gone' does not exist"),
+        (["--seeds", "1..2", *GIVEN, "algo_cfg.data=taken/one.npz"], "algo_cfg.data: obs has the shape (2,)"),
     ],
 )
 def test_a_wrong_word_is_one_clear_answer_and_nothing_is_created(
     words: list[str], answer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("taken").mkdir()
+    ends = np.array([False, True])
+    np.savez("taken/one.npz", observations=np.zeros((2, 2)), actions=[0, 1], rewards=[0.0, 1.0], terminals=ends)
     assert run(*words) == 2
     out, err = capsys.readouterr()
     assert answer in err

@@ -273,7 +273,10 @@ def test_a_league_begins_with_the_weights_that_were_loaded(earlier, tmp_path):
         ("earlier:car", "does not fit this policy"),
     ],
 )
-def test_weights_that_are_not_there_or_do_not_fit_are_refused(earlier, load, message, tmp_path):
+def test_weights_that_are_not_there_or_do_not_fit_are_refused_before_there_is_a_folder(
+    earlier, load, message, tmp_path
+):
     policies = {"car": PPO, "lamp": {**PER, "load": load}}
     with pytest.raises((ConfigError, JoystickError), match=message):
         joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later"))
+    assert not (tmp_path / "later").exists()
