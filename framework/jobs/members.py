@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import RUN_LIMITS
+from config.model import SECTIONS
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
@@ -170,6 +171,14 @@ def with_settings(
             document = read(folder / file, regular)
         except DocumentError as error:
             raise ConfigError(str(error)) from None
+        if lacking := [name for name in SECTIONS if name not in TaskConfig(document).settings()]:
+            raise ConfigError(
+                "{path} lacks {names}: how the runs of the group begin is not known any more; resume them one by one, "
+                "such as {example}",
+                path=as_written(folder / file),
+                names=", ".join(lacking),
+                example=as_written(folder / next(member.folder for member in members if member.file == file)),
+            )
         config = configs[file] = load(str(as_written(folder / file)), words, file=document, **options)
         _refuse_lower(folder / file, document, config)
         address = config.general.ray_address if config.general.mp_backend == "ray" else None

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from config.program import PROGRAM
+from config.read.loader import ConfigError
 from framework.archive import task_list
+from framework.catalog import ALGOS, ENVS
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import TaskDir, read_facts, take_lock
 from framework.distributed import stage_tasks
@@ -210,6 +212,17 @@ def test_a_group_goes_on_without_a_run_whose_table_is_damaged(whole: Path, capsy
     assert run("resume", "here", "general_cfg.max_total_step=250") == 1
     assert "here/seed_1/results/eval.csv has other columns than this run; move it away" in capsys.readouterr().out
     assert read_facts(folder / "seed_2/run.json")["step"] == 250
+
+
+@pytest.mark.parametrize(("kept", "lacking"), [(0, "general_cfg, algo_cfg, env_cfg"), (1, "algo_cfg, env_cfg")])
+def test_a_group_whose_settings_are_gone_is_no_group_with_the_defaults(
+    whole: Path, kept: int, lacking: str, tmp_path: Path
+) -> None:
+    file = a_group(whole, str(tmp_path / "here")) / "config.yaml"
+    sections = re.split(r"^(?=algo_cfg)", file.read_text(), flags=re.MULTILINE)
+    file.write_text("".join(sections[:kept]))
+    with pytest.raises(ConfigError, match=f"config.yaml lacks {lacking}: how the runs"):
+        members.with_settings(file.parent, members.of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(
