@@ -220,7 +220,7 @@ def _tuning(
     places = document.place.parts[SECTION].parts if SECTION in document.place.parts else {}
     if settings is not None and domains:
         settings = settings.model_copy(update=_repeats(document, domains, places))
-        problems += _across(settings, domains, places)
+        problems += _across(settings, [*domains, *(fault.domain for fault in wrong)], places)
     if problems:
         if dashes:  # a function has settings of its own kind
             problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)

@@ -179,7 +179,9 @@ class RunPlan(TuningPlan):
                 problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
                     None
                 )
-        problems |= dict.fromkeys([*self._score_problems(results), *(self._course_problems() if not problems else [])])
+        of_score = self._score_problems(results)
+        of_course = [] if problems else self._course_problems(with_score=not of_score)
+        problems |= dict.fromkeys([*of_score, *of_course])
         if problems:
             raise ConfigError(*problems)
         return results
@@ -200,7 +202,8 @@ class RunPlan(TuningPlan):
             )
         ]
 
-    def _course_problems(self) -> list[str]:
+    def _course_problems(self, with_score: bool) -> list[str]:
+        """Returns what keeps trials from being compared. with_score: False if there is no such score."""
         cfg = self.cfg
         if cfg.scheduler == "none":
             return []
@@ -245,7 +248,7 @@ class RunPlan(TuningPlan):
                 )
             ]
         iteration = max(self.config(settings).general.iteration_steps for settings in self.first)
-        if rungs and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
+        if rungs and with_score and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
             return [
                 tr(
                     "{place}: {score} is known when an iteration has ended, after {iteration} steps, and the first "

@@ -230,6 +230,29 @@ def test_a_wrong_file_is_one_clear_answer_and_nothing_is_created(
     assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (
+            "algo_cfg: {lr: {log: [0, 1]}, gamma: {grid: [0.9, 0.99]}}\ntune_cfg: {samples: 9}",
+            "tune.yaml:1: algo_cfg.lr: log: got [0, 1]; expected two numbers above 0",
+        ),
+        (
+            SPACE + "general_cfg: {max_total_step: 1500}\n"
+            "tune_cfg: {scheduler: halving, score: retrun_mean, samples: 9}",
+            "tune.yaml:3: tune_cfg.score: retrun_mean is not a column of progress.csv; did you mean return_mean?",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_without_what_only_follows_from_it(
+    text: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(text)
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "tune.yaml" in line]
+    assert line.removeprefix("error: ") == answer
+
+
 def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFixture[str]) -> None:
     text = "{run: DQN, env: CartPole-v1, stop: {timesteps_total: 50}, config: {lr: {grid_search: [-1, 0.1]}}}\n"
     written(f"one: {text}")
