@@ -90,8 +90,9 @@ class StageActor:
         """Asks the process, by a signal, to save and to end."""
         self._signal = number
 
-    def run(self, stage: Stage, settings: bytes, task: bytes, source: bytes) -> Result:
-        """Trains to the next pause. task, source: the task directory, and the one whose checkpoint it begins from."""
+    def run(self, stage: Stage, settings: bytes, task: bytes, source: bytes, start: Path | None = None) -> Result:
+        """Trains to the next pause. task, source: the task directory, and the one whose checkpoint it begins from;
+        start: folder that relative paths in the settings mean, if this machine has it, on a disk that all share."""
         folder = Path(tempfile.mkdtemp(prefix="joystick-stage-"))
         watch = reaper.Reaper(folder, detached=True)  # ends the process if this one is killed
         try:
@@ -109,7 +110,7 @@ class StageActor:
             with ray_cluster.inherited({"JOYSTICK_RAY": str(folder)}):
                 # a thread of Ray has blocked the signals that stop a run, and its child would, too
                 unblock(signals.NAMES)
-                child.start(of_command(here.command()))
+                child.start(of_command(here.command(), start if start and start.is_dir() else None))
             while not child.ended():
                 if self._signal is not None and not child.signalled:
                     child.send(self._signal)
@@ -142,9 +143,18 @@ class _Entry:
 class StageTasks:
     """An actor for each stage."""
 
-    def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None], noun: str = "trial") -> None:
-        """gpus: requested for each stage; say: prints a line; noun: of what a stage trains."""
-        self._ray, self._at_once, self._say, self._noun = ray, at_once, say, noun
+    def __init__(
+        self,
+        ray: Any,
+        at_once: int,
+        gpus: float,
+        say: Callable[[str], None],
+        noun: str = "trial",
+        start: Path | None = None,
+    ) -> None:
+        """gpus: requested for each stage; say: prints a line; noun: of what a stage trains; start: as in
+        StageActor.run."""
+        self._ray, self._at_once, self._say, self._noun, self._start = ray, at_once, say, noun, start
         options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
         self._new_actor = ray.remote(max_concurrency=2, **options)(StageActor).remote
         self._running: list[_Entry] = []
@@ -162,7 +172,8 @@ class StageTasks:
         actor = self._new_actor()
         source = packed(stage.source) if stage.source else b""
         begun = actor.begun.remote()
-        result = actor.run.remote(stage, read_regular(stage.file, MAX_BYTES), packed(stage.task), source)
+        settings, task = read_regular(stage.file, MAX_BYTES), packed(stage.task)
+        result = actor.run.remote(stage, settings, task, source, self._start)
         self._running.append(_Entry(stage, actor, begun, result))
 
     def poll(self) -> list[StageEnd]:
@@ -236,13 +247,13 @@ class StageTasks:
 
 @contextlib.contextmanager
 def started(
-    address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], noun: str
+    address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], noun: str, start: Path
 ) -> Iterator[StageTasks]:
     """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for each CPU; noun:
-    what a stage trains."""
+    what a stage trains; start: working directory."""
     changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
     setting = f"{SECTIONS[noun]}.ray_address"
     words = Words(setting, _WITHOUT[noun].format(setting=setting))
     with ray_cluster.started(cfg.model_copy(update=changes), LEAST_BYTES, words) as ray:
         cpus = int(ray.cluster_resources().get("CPU", 1) // CPUS_PER_LEARNER)
-        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say, noun)
+        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say, noun, start)

@@ -35,5 +35,5 @@ def runner(
 
     with contextlib.ExitStack() as stack:
         with stage(tr("connecting to the cluster")):
-            tasks = stack.enter_context(stage_tasks.started(address, cfg, jobs, screen.say, noun))
+            tasks = stack.enter_context(stage_tasks.started(address, cfg, jobs, screen.say, noun, start))
         yield tasks

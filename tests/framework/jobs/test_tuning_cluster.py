@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from framework.archive.run import RecordedRun
@@ -180,6 +181,22 @@ def test_nothing_is_written_beside_the_folder(tmp_path: Path, name: str) -> None
         unpack(file.getvalue(), tmp_path / "in")
     assert not (tmp_path / "out").exists()
     assert not Path("/tmp/out-of-a-stage").exists()
+
+
+@pytest.mark.parametrize(("folder", "complaint"), [("here", ""), ("other", "given.npz does not exist")])
+def test_relative_paths_are_those_of_the_command_where_a_machine_has_its_folder(
+    folder: str, complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "here").mkdir()
+    ends = np.array([False, True])
+    given = {"observations": np.zeros((2, 4), np.float32), "actions": [0, 1], "rewards": [0.0, 1.0], "terminals": ends}
+    np.savez(tmp_path / "here/given.npz", **given)
+    general = "{algo_name: BC, max_update: 1, save_fig: false, online_eval_episode: 1}"
+    settings = f"general_cfg: {general}\nalgo_cfg: {{data: given.npz}}\nenv_cfg: {{id: CartPole-v1}}\n"
+    stage = Stage("000", "000", Path("000.yaml"), Path("trials/000"))
+    result = StageActor().run(stage, settings.encode(), b"", b"", tmp_path / folder)
+    assert result.complaint.endswith(complaint)
+    assert bool(result.status) == bool(complaint)
 
 
 def test_the_machine_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
