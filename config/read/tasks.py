@@ -180,14 +180,13 @@ def _several(name: str, group: Path) -> str:
     """Returns what the folder of several runs is, and which of them, or what else, to name."""
     runs = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
     kind = next(name for name in GROUPS if (group / name).is_file())
-    if not runs and kind == TUNING:
-        command = f"{PROGRAM} tune --resume {quoted(str(as_written(group)))}"
-        return tr("{name!r} is a tuning without trials; to go on: {command}", name=name, command=command)
+    if not runs:
+        command = f"{PROGRAM} resume {quoted(str(as_written(group)))}"
+        return tr(
+            "{name!r} is {kind}, and none has begun; to go on: {command}", name=name, kind=GROUPS[kind], command=command
+        )
     return tr(
-        "{name!r} is {kind}; name one of them, such as {run}",
-        name=name,
-        kind=GROUPS[kind],
-        run=as_written(min(runs, default=group / "seed_1")),
+        "{name!r} is {kind}; name one of them, such as {run}", name=name, kind=GROUPS[kind], run=as_written(min(runs))
     )
 
 

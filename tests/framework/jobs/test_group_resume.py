@@ -299,12 +299,22 @@ def test_the_cluster_that_a_folder_names_is_not_used_without_a_word(
     assert "add general_cfg.ray_address=evil:1, or general_cfg.ray_address=null" in capsys.readouterr().err
 
 
-def test_a_tuning_without_trials_names_the_command_that_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("file", "kind"), [("tune.json", "a tuning, with a run for each trial"), ("group.json", "a group of runs")]
+)
+def test_a_folder_of_which_no_run_has_begun_names_the_command_that_goes_on(
+    file: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("tasks/New a").mkdir(parents=True)
+    Path("tasks/New a", file).write_text("{}")
+    assert run("test", "New a") == 2
+    said = capsys.readouterr().err
+    assert f"is {kind}, and none has begun; to go on: python main.py resume 'tasks/New a'" in said
+
+
+def test_a_tuning_without_settings_is_not_gone_on_with(capsys: pytest.CaptureFixture[str]) -> None:
     Path("tasks/Tune a").mkdir(parents=True)
     Path("tasks/Tune a/tune.json").write_text("{}")
-    assert run("test", "Tune a") == 2
-    said = capsys.readouterr().err
-    assert "is a tuning without trials; to go on: python main.py tune --resume 'tasks/Tune a'" in said
     assert run("resume", "Tune a") == 2
     assert "tasks/Tune a/config.yaml: no such file" in capsys.readouterr().err
 
