@@ -156,7 +156,7 @@ def renew() -> None:
 @contextlib.contextmanager
 def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words = OF_A_RUN) -> Iterator[None]:
     """Connects to a running cluster and sends our code to it."""
-    cluster = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
+    cluster = os.environ.get("RAY_ADDRESS") or _head(words) if address == "auto" else address
     if cluster != "auto":
         _must_listen(cluster, words)
     try:
@@ -173,6 +173,22 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words =
         yield
     finally:
         ray.shutdown()
+
+
+def _head(words: Words) -> str:
+    """Returns the place of the head that Ray finds on this machine, which may have been killed; auto if it does not
+    tell. Raises RayUnavailable if there is none."""
+    services: Any = sys.modules.get("ray._private.services")
+    try:
+        return str(services.canonicalize_bootstrap_address("auto"))
+    except AttributeError:
+        return "auto"
+    except ConnectionError:
+        raise RayUnavailable(
+            "{setting}: auto finds no Ray on this machine. `ray start --head` starts one; {way_out}",
+            setting=words.address,
+            way_out=words.way_out,
+        ) from None
 
 
 def _must_listen(address: str, words: Words) -> None:

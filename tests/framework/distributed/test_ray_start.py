@@ -241,6 +241,25 @@ def test_who_listens_and_never_answers_is_found_out_in_seconds_with_auto_too(mon
             ray_cluster._connected(ray_cluster.load(), config.general, "auto").__enter__()
 
 
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [("127.0.0.1:1", "nothing answers at 127.0.0.1:1"), (ConnectionError(), "auto finds no Ray on this machine")],
+)
+def test_auto_is_asked_where_the_head_was_and_whether_it_still_answers(head, said, monkeypatch):
+    def find(address):
+        if isinstance(head, str):
+            return head
+        raise head
+
+    config = load(None, ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1"], find_algo=ALGOS, find_env=ENVS)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    services = SimpleNamespace(canonicalize_bootstrap_address=find)
+    monkeypatch.setitem(sys.modules, "ray._private.services", services)
+    ray = SimpleNamespace(init=lambda **settings: pytest.fail("Ray tries for minutes"), shutdown=lambda: None)
+    with pytest.raises(JoystickError, match=f"general_cfg.ray_address: {said}"):
+        ray_cluster._connected(ray, config.general, "auto").__enter__()
+
+
 def test_shared_memory_grows_with_the_workers_and_no_faster():
     words = ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1", "env_cfg.n_envs=8", RAY]
     sizes = []
