@@ -21,7 +21,7 @@ from framework.screen.formatting import short
 
 MOST_ROWS = 200
 """Number of rows of a table; the CSV files have all of them."""
-LETTERS_OF_A_CARD = 10
+LETTERS_OF_A_CARD = 9
 """Number of letters that a card of usual width shows in one line."""
 MOST_IMAGE_BYTES = 16 * 2**20
 """Size of the largest file that is embedded; a larger one is named only."""

@@ -205,6 +205,18 @@ def mouse(browser: Browser, kind: str, share: float) -> None:
 
 @in_browser
 @pytest.mark.parametrize("width", [1280, 400])
+def test_the_number_of_a_card_stays_in_one_line(browser: Browser, tmp_path: Path, width: int) -> None:
+    folder = run(tmp_path / "x", seed=1888355852, step=10_000_000)
+    browser.look(width)
+    opened(browser, folder)
+    lines = "[...document.querySelectorAll('.facts dd')].map(d => [d.innerText, d.getClientRects()[0].height])"
+    heights = dict(browser.value(lines))
+    assert {"1888355852", "10,000,000"} <= {*heights}
+    assert {text: height for text, height in heights.items() if height > 1.5 * min(heights.values())} == {}
+
+
+@in_browser
+@pytest.mark.parametrize("width", [1280, 400])
 def test_the_pointer_reads_values_and_a_drag_zooms_all_curves(browser: Browser, tmp_path: Path, width: int) -> None:
     folder = run(tmp_path / "x", episodes=100)
     iterations(folder, *((100 * n, n) for n in range(1, 11)))
