@@ -3,6 +3,7 @@
 import re
 import shlex
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -158,6 +159,18 @@ def test_a_chinese_page_has_the_headings_commands_links_and_blocks_of_the_englis
     assert commands(chinese) == commands(english)
     assert targets(chinese) == targets(english)
     assert list(blocks(chinese)) == list(blocks(english))
+
+
+@pytest.mark.parametrize("chinese", ENGLISH, ids=name)
+def test_a_chinese_page_leaves_out_no_paragraph_item_or_number_of_the_english_one(chinese: Path) -> None:
+    def counts(page: Path) -> Counter[str]:
+        words = re.sub(r"```.*?```", "", LINK.sub("", text(page)), flags=re.DOTALL)
+        paragraphs = [part for part in re.split(r"\n\s*\n", words) if part.strip()]
+        items = re.findall(r"^ *([*-]|\d+\.) ", words, re.MULTILINE)
+        numbers = re.findall(r"(?<![\w.])\d+(?:\.\d+)+|(?<![\w.])\d{2,}(?!\w)", re.sub(r"(?<=\d),(?=\d{3})", "", words))
+        return Counter({**Counter(numbers), "paragraphs": len(paragraphs), "items": len(items)})
+
+    assert counts(ENGLISH[chinese]) - counts(chinese) == Counter()
 
 
 @pytest.mark.parametrize("chinese", ENGLISH, ids=name)
