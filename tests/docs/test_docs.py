@@ -259,6 +259,22 @@ def test_every_algorithm_has_a_page_with_its_preset_if_there_is_one(algo: str) -
     assert named == any(ROOT.glob(f"presets/*/{algo}.yaml"))
 
 
+def test_the_pages_on_the_task_directory_name_what_the_folder_of_a_test_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_figures: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--algo", "QLearning", "--env", "FrozenLake-v1", "general_cfg.max_episode=2", "--into", "tasks/trained"]
+    assert main.main(words) == 0
+    assert main.main(["test", "trained", "--episodes", "1", "--into", "tasks/tested"]) == 0
+    trained, tested = tmp_path / "tasks" / "trained", tmp_path / "tasks" / "tested"
+    files = {path.relative_to(trained) for path in trained.rglob("*") if "results" not in path.parts}
+    lacking = {path for path in files if not (tested / path).exists()}
+    names = {f"{path.as_posix()}{'/' * (trained / path).is_dir()}" for path in lacking if path.parent not in lacking}
+    for page in ("docs/task_directory.md", "docs/zh/task_directory.md"):
+        [sentence] = re.findall(r"^.*`models/`[^.。]*(?:\.\w[^.。]*)*", text(ROOT / page), re.MULTILINE)
+        assert {*re.findall("`(.*?)`", sentence)} == names
+
+
 OF_CONSTRUCTORS = {"config", "distribution_mode", "env_name", "frame_skip", "n_agents", "num_levels", "seed"}
 """Arguments of environments of packages that the pages name."""
 
