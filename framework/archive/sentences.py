@@ -29,7 +29,8 @@ AHEAD = english("workers run ahead of the learner (run_ahead {run_ahead})")
 UNRECORDED = english("the checkpoint does not record the versions and the device that it was made with")
 CHANGED_ONCE = english("environments were changed by foreach_env at step {step}")
 CHANGED = english("environments were changed by foreach_env {count} times, the last time at step {step}")
-INEXACT = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, *CHANGES.values())
+UNSEEDED = english("the environment draws random numbers that the seeds of its episodes do not decide")
+INEXACT = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, UNSEEDED, *CHANGES.values())
 """Reasons why a resume is not exact."""
 
 

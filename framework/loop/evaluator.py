@@ -14,6 +14,7 @@ from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import RETURN, Episode, Recorder
+from framework.collect.same_episodes import SameEpisodes
 from framework.log import LOGGER
 from framework.policies.returns import AgentReturns
 from framework.screen.formatting import counted
@@ -176,7 +177,8 @@ class Evaluator:
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        numbering = [recorder for recorder in self.recorders if isinstance(recorder, AgentReturns | EpisodeNumbers)]
+        kinds = AgentReturns | EpisodeNumbers | SameEpisodes
+        numbering = [recorder for recorder in self.recorders if isinstance(recorder, kinds)]
         return self._play(policy, episodes, numbering, tr(MEASURING))
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:

@@ -21,6 +21,8 @@ LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max
 """Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"
 """Fact of a checkpoint: sentence on changes that the program has made to the environments; absent without one."""
+UNSEEDED = "unseeded"
+"""Fact of a checkpoint: sentence on episodes of one seed that differed; absent if none did."""
 
 
 class Exactness(NamedTuple):
@@ -105,7 +107,7 @@ def compare(
     if before is not None:
         earlier = kernels.state(kernels.older({"exactness": before}))
         before = {**_UNRECORDED, "kernels": earlier, **before}
-        reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
+        reasons += [str(before[key]) for key in (ENVS_CHANGED, UNSEEDED) if before.get(key)]
         reasons += [
             sentence.format(before=before.get(key), now=now[key])
             for key, sentence in sentences.CHANGES.items()

@@ -31,6 +31,8 @@ from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
 from framework.assemble.kernels import use_kernels, with_kernels
 from framework.collect.env_calls import Watch
+from framework.collect.fragment import Recorder
+from framework.collect.same_episodes import SameEpisodes
 from framework.dataset.store import StepStore
 from framework.dataset.writers import episode_writer
 from framework.disk.atomic import remove_folder
@@ -221,7 +223,9 @@ class Experiment:
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
-        recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
+        recorders: list[Recorder] = [SameEpisodes(phases.evaluation, self._note_unseeded)]
+        if user and user.IN_EVALUATION:
+            recorders.append(CallbackRecorder(user, eval_env.rows, in_evaluation=True))
         self.evaluator = build.make_evaluator(
             config, eval_env, self.check, self.watch, phases.evaluation, recorders,
             lambda: self.trainer.exploration(),
@@ -506,6 +510,20 @@ class Experiment:
         self.numbers[exactness.ENVS_CHANGED] = text
         self.trainer.points.last = None
         self.task.write_run({exactness.ENVS_CHANGED: text})
+
+    def _note_unseeded(self) -> None:
+        """Records that an episode does not follow from its seed and its actions, and says so."""
+        if exactness.ENVS_CHANGED in self.numbers:
+            return
+        self.numbers[exactness.UNSEEDED] = sentences.UNSEEDED
+        self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
+        self.console.warn(
+            tr(
+                "two evaluations began episodes of one seed differently: the environment draws random numbers that its "
+                "seed does not decide, so that scores vary by chance and the run cannot be repeated; an environment "
+                "of your own should draw from self.np_random alone"
+            )
+        )
 
     def start_clock(self) -> None:
         """Starts the console's clock of training."""
