@@ -52,7 +52,8 @@ class Wrong(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor | None:
         out = self.linear(x)
-        return {"rows": out.mean(0), "flat": out.flatten(), "whole": out.long(), "none": None}.get(self.fault, out)
+        wrong = {"rows": out.mean(0), "flat": out.flatten(), "whole": out.long(), "half": out.half(), "none": None}
+        return wrong.get(self.fault, out)
 
 
 class Remembers(nn.Module):

@@ -113,9 +113,9 @@ def _state(cell: CustomCell) -> Tensor:
 def _checked(out: Any, batch: Shape) -> Shape:
     """Returns the shape of an output without its first axes, which must be these."""
     axes = len(batch)
-    if not isinstance(out, Tensor) or not out.is_floating_point():
+    if not isinstance(out, Tensor) or out.dtype != torch.float32:
         raise ValueError(
-            tr("it gives {kind}; expected a tensor of floats", kind=getattr(out, "dtype", type(out).__name__))
+            tr("it gives {kind}; expected a tensor of float32", kind=getattr(out, "dtype", type(out).__name__))
         )
     if tuple(out.shape[:axes]) != batch or out.dim() <= axes:
         expected = ", ".join([*map(str, batch), "width"])
