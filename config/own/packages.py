@@ -15,6 +15,8 @@ from config.tell.error_text import several_algorithms
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
+NEEDED = {"algo_name": ("Config", "NAME"), "env_name": ("Config",)}
+"""Names that a package defines."""
 _TASK = tr("a task directory, from which nothing is ever imported")
 
 
@@ -31,9 +33,13 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
         )
     try:
         package = finder.get(name)
+        if lacking := [part for part in NEEDED[key] if not hasattr(package, part)]:
+            return None, tr(
+                "{name} lacks {parts}; define it in its __init__.py", name=name, parts=tr(" and ").join(lacking)
+            )
         if isinstance(package.Config, type) and issubclass(package.Config, base):
             return package, ""
-        return None, tr("{name}.Config must inherit from config.schema.{base}", name=name, base=base.__name__)
+        return None, tr("{name}.Config must inherit from config.model.schema.{base}", name=name, base=base.__name__)
     except LookupError as error:
         instead = getattr(error, "instead", "")
         if not instead:

@@ -155,6 +155,8 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
         if details["type"].startswith("union_tag"):
             spot = spot.parts.get("layer_type", spot)
         key = str(details["loc"][0]) if details["loc"] else ""
+        if spot is place and key in model.model_fields and details["type"] != "missing":
+            spot = Place(tr("defaults"), f"{place.path}.{key}")  # of an algorithm of the user's own
         sentences.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))
     return list(dict.fromkeys(sentences))
 

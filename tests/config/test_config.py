@@ -491,6 +491,23 @@ def test_a_package_of_ones_own_runs_with_permission(own_package: Path) -> None:
     assert "my_pkg.broken cannot be imported: ZeroDivisionError: division by zero" in message
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("", "algo_name: my_pkg.lacking lacks Config and NAME; define it in its __init__.py"),
+        ("from algos.dqn import Config", "algo_name: my_pkg.lacking lacks NAME; define it in its __init__.py"),
+        ("Config, NAME = dict, 'X'", "my_pkg.lacking.Config must inherit from config.model.schema.AlgoConfig"),
+        (
+            "from algos.dqn import Config as DQN\nNAME = 'X'\nclass Config(DQN):\n    'X.'\n    lr = -1",
+            "defaults: algo_cfg.lr: got -1; expected a number above 0",
+        ),
+    ],
+)
+def test_an_algorithm_of_ones_own_is_told_what_it_lacks(own_package: Path, code: str, reason: str) -> None:
+    (own_package.parent / "my_pkg" / "lacking.py").write_text(code)
+    assert reason in refused(None, "general_cfg.algo_name=my_pkg.lacking", allow_import=["my_pkg"])
+
+
 @pytest.mark.parametrize("path", [QUICKSTART, *sorted(presets.PRESETS.glob("*/PPO.yaml"))], ids=str)
 def test_libyaml_reads_a_file_as_the_parser_in_python_does(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = yaml_reader.read(path)
