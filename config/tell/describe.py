@@ -124,7 +124,7 @@ def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_impor
     if "." in topic and any(f"{topic}.".startswith(f"{name}.") for name in allow_import):
         return _own_package(topic, finders)
     owner, _, setting = topic.rpartition(".")
-    page = _of_owner(owner, setting, finders) if owner else _of_name(topic, finders)
+    page = _setting(setting, _owners(owner, finders)) if owner else _of_name(topic, finders)
     if page is None and "." in topic and trust.covers(topic):
         return _own_package(topic, finders)
     if page is None:
@@ -157,14 +157,13 @@ def models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]
         yield from ((section, name, finder.get(name).Config) for name in finder.available())
 
 
-def _of_owner(owner: str, setting: str, finders: dict[str, Finder]) -> str | None:
-    """Returns the help of a setting of one section, such as ppo.lr, gym.n_envs, algo_cfg.lr or general_cfg.seed."""
-    owners = [
+def _owners(owner: str, finders: dict[str, Finder]) -> list[tuple[str, str, type[Strict]]]:
+    """Returns section, name and model of what is in front of a setting: ppo, gym, algo_cfg or general_cfg."""
+    return [
         (section, name, model)
         for section, name, model in models(finders)
         if owner.lower() in (section, name.lower(), *_aliases_of(name, finders.get(section)))
     ]
-    return _setting(setting, owners)
 
 
 def _aliases_of(name: str, finder: Finder | None) -> list[str]:
@@ -227,9 +226,13 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
 
 def _instead(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the end of a sentence: what the topic is called here, or what is near it."""
-    if setting := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
+    owner, _, last = topic.rpartition(".")
+    owners = _owners(owner, finders)
+    if owners and (near := nearest(last, (key for _, _, model in owners for key in model.model_fields))):
+        return tr("; did you mean {near}?", near=f"{owner}.{near}")
+    if setting := hints.setting_of(last if owners else topic, finders["algo_cfg"], finders["env_cfg"]):
         return tr("; it is called {name} here", name=setting[0]) if setting[0] else tr("; {remark}", remark=setting[1])
-    if "." in topic:
+    if owner and not owners:
         return tr("; a package of your own needs --allow-import {package}", package=topic.partition(".")[0])
     names = [
         "general",
@@ -238,7 +241,8 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         "tune",
         *(name for finder in finders.values() for name in finder.available()),
     ]
-    words = [*names, *(key for _, _, model in models(finders) for key in model.model_fields)]
+    ids = (name for kind in finders["env_cfg"].available() for name in _ids(finders["env_cfg"].get(kind), kind, ""))
+    words = [*names, *ids, *(key for _, _, model in models(finders) for key in model.model_fields)]
     near = min(filter(None, (nearest(topic, names), nearest(topic, words))), key=partial(distance, topic), default="")
     holding = sorted({name for name in words if len(topic) > 2 and topic.lower() in name.lower()})
     if holding and not near:

@@ -383,7 +383,10 @@ def test_a_run_leaves_torch_to_no_garbage_collector(frozen: bool, tmp_path: Path
         (["algo_cfg.total_timesteps=1"], "it is called general_cfg.max_total_step here"),
         (["--test", "x", "--resume", "y"], "--test plays the model of one run"),
         (["--test", "x", "general_cfg.load_path=y"], "--test and general_cfg.load_path both set the run"),
-        (["describe", "ppo.zzzzzz"], "no topic 'ppo.zzzzzz'"),
+        (["describe", "ppo.zzzzzz"], "no topic 'ppo.zzzzzz'; known: "),
+        (["describe", "ppo.lrr"], "no topic 'ppo.lrr'; did you mean ppo.lr?"),
+        (["describe", "ppo.learning_rate"], "no topic 'ppo.learning_rate'; it is called algo_cfg.lr here"),
+        (["describe", "my_package.agent"], "a package of your own needs --allow-import my_package"),
         (["describe", "learning_rate"], "no topic 'learning_rate'; it is called algo_cfg.lr here"),
     ],
 )
@@ -392,6 +395,12 @@ def test_a_newcomers_word_gets_the_right_hint(
 ) -> None:
     assert run(*argv) == 2
     assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("topic", ["Cartpole-v1", "CartPole"])
+def test_describe_names_the_environment_that_is_near(topic: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("describe", topic) == 2
+    assert capsys.readouterr().err == f"no topic '{topic}'; did you mean CartPole-v1?\n"
 
 
 @pytest.mark.parametrize(
