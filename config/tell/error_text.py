@@ -106,7 +106,10 @@ def expected(node: Json, root: Json) -> str:
     if "discriminator" in node:
         return tr("a mapping with {key}", key=node["discriminator"]["propertyName"])
     if node.get("type") == "array":
-        return tr("a list, each item {kind}", kind=expected(node["items"], root))
+        count, kind = node.get("maxItems"), expected(node["items"], root)
+        if count:
+            return tr("a list of {count}, each {kind}", count=count, kind=kind)
+        return tr("a list, each item {kind}", kind=kind)
     if "pattern" in node:
         return str(node.get("description") or tr("text like {pattern}", pattern=node["pattern"])).rstrip(".。")
     words = {

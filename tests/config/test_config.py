@@ -299,6 +299,7 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
             "unknown setting; value_layers is one value, a list is written value_layers='[...]'",
         ),
         ("algo_cfg.value_layers=3", "got 3; expected a list, each item a mapping with layer_type"),
+        ("algo_cfg.adam_betas=[0.9]", "got [0.9]; expected a list of 2, each a number at least 0 and below 1 or null"),
         ("algo_cfg.loss={a: 1}", 'got {"a": 1}; expected mse or huber'),
     ],
 )
