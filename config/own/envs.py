@@ -41,12 +41,12 @@ def _only_class(path: Path) -> str:
     """Returns the environment that a file defines. Raises OwnEnvError if there is not exactly one."""
     try:
         with open(path, "rb", opener=named) as file:
-            nodes = ast.parse(file.read()).body
+            nodes = ast.parse(file.read(), path.name).body
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
-        near = did_you_mean(path.name, [file.name for file in Path().glob("*.py")])
-        absent = isinstance(error, FileNotFoundError)
-        reason = tr("no such file") if absent else tr("cannot be read: {error}", error=error)
-        raise OwnEnvError(f"{str(path)!r}: {reason}{near}") from None
+        reason = tr("cannot be read: {error}", error=error)
+        if isinstance(error, FileNotFoundError):
+            reason = tr("no such file") + did_you_mean(path.name, [file.name for file in Path().glob("*.py")])
+        raise OwnEnvError(f"{str(path)!r}: {reason}") from None
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     names = [node.name for node in classes if _is_environment(node)]
     if len(names) == 1:

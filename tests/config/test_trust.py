@@ -320,7 +320,7 @@ def test_a_class_or_a_file_is_an_environment_of_ones_own(env, name):
          "or function: --env two.py:Shop"),
         ("none.py", "x = 1", "'none.py' has no class with reset and step; name the class or function: --env "
          "none.py:NAME"),
-        ("bad.py", "class", "'bad.py': cannot be read: invalid syntax"),
+        ("bad.py", "class", "'bad.py': cannot be read: invalid syntax (bad.py, line 1)"),
         ("../up.py", "", "'../up.py' is not a module of this folder; go to the folder of the file, and name it alone"),
         ("a-b.py:X", "", "'a-b.py' is not a module of this folder"),
     ],
