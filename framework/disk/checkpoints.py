@@ -146,7 +146,7 @@ class CheckpointStore:
         if not path.exists():
             names = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
             raise CheckpointError(
-                "no checkpoint {name} in {path}; it has {names}",
+                "no checkpoint {name} in {path}; the newest are: {names}",
                 name=name,
                 path=as_written(self.folder),
                 names=", ".join(names[-12:]) or tr("none"),

@@ -91,7 +91,7 @@ def test_the_newest_is_the_largest_number_and_what_is_missing_is_said(folder):
     store = CheckpointStore(folder)
     with pytest.raises(CheckpointError, match=r"no checkpoint in"):
         store.newest(print)
-    with pytest.raises(CheckpointError, match=r"no checkpoint 7 in .*; it has none"):
+    with pytest.raises(CheckpointError, match=r"no checkpoint 7 in .*; the newest are: none"):
         store.read(7)
     run = Run(folder).work()
     for number in (9, 10, 100):
@@ -99,7 +99,7 @@ def test_the_newest_is_the_largest_number_and_what_is_missing_is_said(folder):
     run.store.mark_best(9)
     assert run.store.numbers() == [9, 10, 100]
     assert run.store.newest(print).path.name == "100"
-    with pytest.raises(CheckpointError, match=r"no checkpoint 7 in .*; it has 9, 10, 100, best"):
+    with pytest.raises(CheckpointError, match=r"no checkpoint 7 in .*; the newest are: 9, 10, 100, best"):
         run.store.read(7)
 
 
