@@ -105,7 +105,7 @@ class _Test:
             recorders.append(FirstEpisodes(trajectories, episodes, self.env.rows))
         evaluator = self.model.evaluator(self.config, self.signals.check)
         with contextlib.closing(writer):
-            name = f"playing {counted(episodes, 'episode')}"
+            name = tr("playing {episodes}", episodes=counted(episodes, "episode"))
             return evaluator.play(self.agent, episodes, recorders, name=name), tape
 
     def _write(self, evaluation: Evaluation) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +123,13 @@ def test_the_reference_page_in_chinese_is_current():
     page = (ROOT / "docs" / "zh" / "config.md").read_text(encoding="utf-8")
     write = "write it anew: JOYSTICK_LANG=zh python main.py describe all > docs/zh/config.md"
     assert page == started("describe", "all").stdout, write
+
+
+def test_a_test_says_in_chinese_what_it_plays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], chinese: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--algo", "QLearning", "--env", "FrozenLake-v1", "general_cfg.max_episode=2", "--into", "x"]) == 0
+    capsys.readouterr()
+    assert main(["test", "./x", "--episodes", "2"]) == 0
+    assert "正在运行 2 个回合" in capsys.readouterr().out.splitlines()
