@@ -94,9 +94,11 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
     if word.endswith("=") or (after and after[0].startswith("=")):
         value = next((other.lstrip("=") for other in after if other != "="), "VALUE")
         return tr("no blanks around the =; write {setting}={value}", setting=word.rstrip("="), value=value)
-    if path := word if "." in word else next(iter(setting_of(word, "") or ()), ""):
-        settings = " ".join(f"{part}={next(iter(after), 'VALUE')}" for part in path.split())
-        return tr("{word!r} has no value; write {settings}", word=word, settings=settings)
+    name, colon, value = word.partition(":")
+    if path := name if "." in name else next(iter(setting_of(name, "") or ()), ""):
+        value = (colon and value) or next(iter(after), "VALUE")
+        settings = " ".join(f"{part}={value}" for part in path.split())
+        return tr("{word!r} has no =; write {settings}", word=word, settings=settings)
     if word.lower() in _ELSEWHERE:
         hint = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
         return tr(
