@@ -57,7 +57,8 @@ def find(
     try:
         folder = _folder_of(path, tasks, start)
         link = _link(folder, tasks)
-        exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
+        exists = folder.exists() or _counted(path, start).exists()
+        complete = (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError("{name!r} cannot be read: {error}", name=load_path, error=error) from None
     if not complete and (instead := _inside(load_path, path, tasks, start)):

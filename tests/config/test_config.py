@@ -716,6 +716,16 @@ def test_a_load_path_that_leads_nowhere_is_explained(
     assert message in got
 
 
+@pytest.mark.parametrize("name", ["docs", "./docs", "notes.txt"])
+def test_what_lies_in_the_current_folder_and_is_no_run_is_not_said_to_be_absent(
+    task_root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "notes.txt").touch()
+    assert f"'{name}' is not a task directory" in refused(None, resume=name, task_root=task_root)
+
+
 def test_a_path_to_a_task_directory_may_lie_anywhere(file: Callable[..., Path], task_root: Path) -> None:
     """SEC-2: what the person spells out is meant."""
     outside = task_root.parent / "outside"
