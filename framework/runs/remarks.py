@@ -25,7 +25,7 @@ MOST_RANDOM = 0.5
 LEAST_ENTROPY = 1e-3
 """Entropy below which a policy does not try other actions any more."""
 MOST_TIMES = 20
-"""Times the largest possible value up to which an estimate is taken for usual: some times are."""
+"""Factor by which estimates exceed the largest possible value before they are said to: a few times are usual."""
 
 
 def remarks(
