@@ -20,6 +20,8 @@ LIMITS = "max_total_step", "max_episode", "max_update", "max_iteration", "max_ti
 """Stop rules that end a training whose task may not be learned."""
 OVERSHOOT = 1.05
 """Share of a limit above which the summary says why training went beyond it."""
+LEAST_STEPS = 1000
+"""Number of steps below which a run tries its settings out, and cannot have learned much."""
 MOST_RANDOM = 0.5
 """Share of random actions at the end of a training above which its exploration has not come down."""
 LEAST_ENTROPY = 1e-3
@@ -41,7 +43,8 @@ def remarks(
         else:
             yield tr("nothing was learned: 0 updates")
     policies = [policy for policy in plan(config, spec).policies if policy.slots]
-    if count.update and not policies and reason.partition(" ")[0] in LIMITS:
+    is_trained = count.update and count.step >= LEAST_STEPS and reason.partition(" ")[0] in LIMITS
+    if is_trained and not policies:
         yield from faults(config, spec.action_space, run.episodes, is_poor)
     cfg = config.general
     limits = {

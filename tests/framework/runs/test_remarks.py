@@ -60,7 +60,8 @@ def test_a_run_that_dice_played_says_so_at_its_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["general_cfg.max_total_step=300", "algo_cfg.learning_starts=100", "general_cfg.online_eval=false"]
+    words = ["general_cfg.max_total_step=1000", "algo_cfg.train_fre=100", "general_cfg.online_eval=false"]
+    words += ["algo_cfg.learning_starts=100", "general_cfg.online_eval_episode=1", "general_cfg.save_fig=false"]
     assert main(["--algo", "DQN", *words, "algo_cfg.epsilon_decay=1000000", "--into", "tasks/dice"]) == 0
     assert "100% of the actions were still random at the end" in capsys.readouterr().out
     assert "100% of the actions were still random at the end" in Path("tasks/dice/report.html").read_text()
