@@ -96,15 +96,24 @@ _DEVICE = re.compile(r"CUDA (driver )?error|CUDNN_STATUS|CUBLAS_STATUS|NCCL|HIP 
 """Phrases of torch and its libraries for a GPU, or a connection between processes, that has failed."""
 
 
+def passes(error: BaseException) -> bool:
+    """Returns True for an error of the system that the same settings need not meet again, such as a full disk. A lack
+    of memory is none: other settings may need less."""
+    cause = error.__cause__ if isinstance(error, JoystickError) else error
+    if not isinstance(cause, OSError) or without_memory(cause) is not None:
+        return False
+    return errno.errorcode.get(cause.errno or 0) in _PASSING.split()
+
+
 def of_machine(error: BaseException) -> bool:
     """Returns True if the machine is to blame for an error that ends a run, rather than its settings or its code."""
+    if passes(error):
+        return True
     if isinstance(error, JoystickError):
         return error.of_machine
     if isinstance(error.__cause__, EOFError | ConnectionError):  # a process of an environment was killed
         return True
-    if isinstance(error, OSError):
-        return errno.errorcode.get(error.errno or 0) in _PASSING.split()
-    if isinstance(error, MemoryError | RuntimeError | ImportError) and without_memory(error) is not None:
+    if isinstance(error, OSError | MemoryError | RuntimeError | ImportError) and without_memory(error) is not None:
         return True
     return isinstance(error, RuntimeError) and _DEVICE.search(str(error)) is not None
 

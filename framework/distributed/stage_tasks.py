@@ -72,6 +72,8 @@ class Result(NamedTuple):
     """The task directory."""
     errors: bytes
     """stderr of the process."""
+    passes: bool = False
+    """True if the machine is the reason of a failure, as in StageEnd."""
 
 
 # ------------------------------------------------------------------------------------------------- over there
@@ -117,7 +119,7 @@ class StageActor:
                 time.sleep(POLL_SECONDS)
             end = end_of(here, child)
             errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not end.stopped else b""
-            return Result(end.status or 0, end.stopped, end.complaint, packed(here.task), errors)
+            return Result(end.status or 0, end.stopped, end.complaint, packed(here.task), errors, end.passes)
         finally:
             watch.close()
             shutil.rmtree(folder, ignore_errors=True)
@@ -201,7 +203,7 @@ class StageTasks:
             write_whole(stage.errors, result.errors)
         else:
             stage.errors.unlink(missing_ok=True)
-        return StageEnd(stage, result.status, result.stopped, result.complaint)
+        return StageEnd(stage, result.status, result.stopped, result.complaint, result.passes)
 
     def _failed(self, entry: _Entry, error: Exception) -> StageEnd:
         """Returns what becomes of a stage without a result."""

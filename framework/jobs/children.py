@@ -7,18 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from config import machine
 from config.program import ENVIRONMENT, PROGRAM
 from config.read.loader import RunConfig
 from config.read.opening import read_regular, regular
+from config.system.name import is_windows
 from config.system.processes import KILLED, interrupt, out_of_reach
 from config.tell.language import VARIABLE, english, language, tr
 from framework.disk.task_dir import take_lock
 from framework.errors import ERROR
 from framework.jobs import own_objects
-from framework.runs import signals
+from framework.runs import signals, supervisor_pipe
 
 POLL_SECONDS = 0.1
 """Pause between two looks at the processes."""
@@ -41,8 +42,8 @@ class Process(Protocol):
     def terminate(self) -> None: ...
 
 
-Begin = Callable[[BinaryIO], Process]
-"""Starts a process whose stderr is this file."""
+Begin = Callable[[BinaryIO, int], Process]
+"""Starts a process whose stderr is this file, and which tells its facts through a pipe with this descriptor."""
 
 
 def of_command(command: list[str], start: Path | None = None, own: bytes = b"") -> Begin:
@@ -51,15 +52,20 @@ def of_command(command: list[str], start: Path | None = None, own: bytes = b"") 
     if own:
         command = [command[0], "-c", own_objects.RECEIVE, *command[1:]]
 
-    def begin(errors: BinaryIO) -> Process:
+    def begin(errors: BinaryIO, telling: int) -> Process:
+        environment = {**os.environ, ENVIRONMENT: PROGRAM, VARIABLE: language(), "PYTHONIOENCODING": "utf-8"}
+        inherited: dict[str, Any] = {}
+        if not is_windows():  # a child there gets no pipe
+            environment[supervisor_pipe.VARIABLE], inherited["pass_fds"] = str(telling), [telling]
         with signals.ignored_by_children(signals.SAVING):  # until it can save
             process = subprocess.Popen(
                 command,
                 cwd=start,
-                env={**os.environ, ENVIRONMENT: PROGRAM, VARIABLE: language(), "PYTHONIOENCODING": "utf-8"},
+                env=environment,
                 stdin=subprocess.PIPE if own else subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
+                **inherited,
                 **out_of_reach(),
             )
         if own and process.stdin is not None:
@@ -90,6 +96,11 @@ class Child:
     seconds: float = 0.0
     signalled: bool = field(default=False, repr=False)
     """True if the process was asked to stop."""
+    machine: str = ""
+    """Error of the machine that has ended it, as it has told."""
+    passes: bool = False
+    """True if the same settings need not meet that error again."""
+    _pipe: supervisor_pipe.Listener | None = field(default=None, repr=False)
 
     @property
     def running(self) -> bool:
@@ -102,7 +113,11 @@ class Child:
         with open(self.errors, "ab", opener=regular) as errors:
             if not take_lock(errors):
                 return False
-            self.process = begin(errors)
+            self._pipe = supervisor_pipe.Listener()
+            try:
+                self.process = begin(errors, self._pipe.theirs)
+            finally:
+                self._pipe.begun()
         return True
 
     def ended(self) -> bool:
@@ -112,6 +127,9 @@ class Child:
             return False
         self.status = code if code >= 0 else 128 - code
         self.seconds = time.monotonic() - self.began
+        facts = self._pipe.facts() if self._pipe else {}
+        self.machine = str(facts.get(supervisor_pipe.MACHINE, ""))
+        self.passes = facts.get(supervisor_pipe.PASSES) is True
         if self.status == 0 or self.stopped:
             self.errors.unlink(missing_ok=True)
         return True
@@ -128,14 +146,16 @@ class Child:
         return self.status is not None and self.status - 128 in signals.NAMES
 
     def complaint(self) -> str:
-        """Returns the reason why it failed, from its stderr. Of a killed process, only an error says why: the last line
-        may be any warning."""
+        """Returns the reason why it failed, from its stderr, or as it has told: a full disk may take no stderr. Of a
+        killed process, only an error says why: the last line may be any warning."""
         lines: list[str] = []
         with contextlib.suppress(OSError):
             lines = read_regular(self.errors, MOST_BYTES).decode(errors="replace").strip().splitlines()
         for n, line in enumerate(lines):
             if line.startswith(ERROR):
                 return "\n".join(lines[n:])
+        if self.machine:
+            return ERROR + self.machine
         if self.status == 128 + KILLED:
             return tr("killed, perhaps because memory ran out")
         if len(lines) > 1 and lines[-1].startswith(_NOTHING_STARTED):

@@ -173,7 +173,7 @@ class Functions(Processes):
         ours = [here, *self._pipes.values()]
         self._pipes[stage.trial] = here
 
-        def call(errors: BinaryIO) -> Forked:
+        def call(errors: BinaryIO, _pipe: int) -> Forked:
             process = Forked(lambda: _call(self.function, stage, there, errors, ours))
             there.close()
             return process

@@ -28,6 +28,8 @@ class StageEnd(NamedTuple):
     """True if a signal asked it to stop."""
     complaint: str = ""
     """Reason for which it failed."""
+    passes: bool = False
+    """True if the reason is the machine, as it is for a full disk, and the same settings need not fail again."""
 
 
 class Runner(Protocol):
@@ -143,7 +145,9 @@ def end_of(stage: Stage, child: Child) -> StageEnd:
     """Returns how a process has ended. One that was asked to stop has not failed, whatever its status: it may not have
     been ready to be asked."""
     stopped = child.stopped or child.signalled
-    return StageEnd(stage, child.status, stopped, "" if stopped or child.status == 0 else child.complaint())
+    if stopped or child.status == 0:
+        return StageEnd(stage, child.status, stopped)
+    return StageEnd(stage, child.status, complaint=child.complaint(), passes=child.passes)
 
 
 def is_locked(stage: Stage) -> bool:

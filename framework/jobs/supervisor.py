@@ -5,7 +5,6 @@ tells through a pipe (framework/runs/supervisor_pipe.py), its exit status and th
 """
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from config.program import ENVIRONMENT, MAIN, PROGRAM
 from config.read.opening import fault_below, regular
@@ -157,11 +156,11 @@ class Supervisor:
                 child.send_signal(self._stopped)
             told = b""
             while child.poll() is None:
-                told += pipe.read(2**16) or b""
+                told += pipe.read(supervisor_pipe.MOST_BYTES) or b""
                 time.sleep(LOOK_SECONDS)
-            told += pipe.read(2**16) or b""
+            told += pipe.read(supervisor_pipe.MOST_BYTES) or b""
         self._child = None
-        facts = _facts(told)
+        facts = supervisor_pipe.facts_of(told)
         if isinstance(folder := facts.get(supervisor_pipe.FOLDER), str):
             self.folder = Path(folder)
         code = child.returncode
@@ -259,14 +258,6 @@ def was_killed_early(folder: Path) -> bool:
     written = (files.config, files.params, files.run, *folders)
     names = {LOCK, COPY, COPIED_TO, *(path.name for path in written)}
     return folder.is_dir() and all(path.name in names for path in folder.iterdir())
-
-
-def _facts(told: bytes) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    for line in told.splitlines():
-        with contextlib.suppress(ValueError):
-            facts |= json.loads(line)
-    return facts
 
 
 def _name(number: int) -> str:

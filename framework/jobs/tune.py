@@ -16,7 +16,7 @@ from config.tell.names import did_you_mean
 from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.errors import CtrlC
+from framework.errors import CtrlC, JoystickError
 from framework.jobs import session
 from framework.jobs.functions import Function, FunctionPlan, Functions
 from framework.jobs.tuner import Tuner
@@ -96,17 +96,16 @@ def tune(
         work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
     else:
         work, status = _of_function(function, tuning, screen, folder)
-    if status >= 128:  # also if a trial alone was stopped: what is left has no winner
+    if work.session != "ended":  # also if a trial alone was stopped: what is left has no winner
         packages = list(tuning.options["allow_import"])
         given = f", allow_import={packages}" if packages else ""
-        raise CtrlC(
-            tr(
-                "{name} is saved: joystick.tune({function}resume={name!r}{given}) goes on",
-                name=str(as_written(work.folder)),
-                function="" if function is None else "function, ",
-                given=given,
-            )
+        sentence = tr(
+            "{name} is saved: joystick.tune({function}resume={name!r}{given}) goes on",
+            name=str(as_written(work.folder)),
+            function="" if function is None else "function, ",
+            given=given,
         )
+        raise CtrlC(sentence) if status >= 128 else JoystickError(sentence)
     return _result(work)
 
 

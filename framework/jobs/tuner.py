@@ -43,7 +43,7 @@ from framework.screen.stages import stage
 from framework.screen.terminal import Screen
 
 FAILED = 1
-"""Exit status if no trial has come to its end with a score."""
+"""Exit status if no trial has come to its end with a score, or if the machine has kept the tuning from its end."""
 _FAILURE = {"status", "reason"}
 """Facts of a trial that failed."""
 
@@ -84,6 +84,8 @@ class Tuner(Job):
         self.failures = _failures(self.files.tuning)
         self.session = "running"
         """running, interrupted or ended."""
+        self.broken = False
+        """True if the machine has ended a trial, which a later session tries again."""
 
     # the course -------------------------------------------------------------------------------------------
 
@@ -207,11 +209,24 @@ class Tuner(Job):
         return stage.done() or bool(self.records[stage.trial].failure)
 
     def ended(self, end: StageEnd) -> None:
-        """Takes note of a trial that has failed, once: another of its seeds may fail, too."""
+        """Takes note of a trial that has failed, once: another of its seeds may fail, too. One that the machine has
+        ended is left for a later session."""
         stage = end.stage
         if self.over(stage) or end.stopped:
             return
         reason = end.complaint or tr("it has ended without a result")
+        if end.passes:
+            self.broken = True
+            self.screen.say(
+                tr(
+                    "warning: trial {label} was ended by an error of the machine; it is tried again when the tuning "
+                    "goes on: {reason}",
+                    label=stage.label,
+                    reason=reason,
+                ),
+                "red",
+            )
+            return
         self.failures[stage.trial] = self.records[stage.trial].failure = {"status": end.status, "reason": reason}
         self.records[stage.trial].state = "failed"
         self.screen.say(
@@ -304,7 +319,9 @@ class Tuner(Job):
             self.write()
             self.report()
             self.screen.say(tr("to go on: {command}", command=self.plan.resume_command(self.folder)))
-            return stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
+            if stop.received is not None:
+                return stop.exit_status
+            return FAILED if self.broken else 128 + signal.SIGTERM
         say, cfg = self.screen.say, self.cfg
         if self.best is None:
             self.write({"finished": True, "best": None})

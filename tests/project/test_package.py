@@ -244,7 +244,7 @@ def test_runs_that_a_run_starts_are_called_as_it_was(monkeypatch: pytest.MonkeyP
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from config import program; sys.exit(program.PROGRAM)"
     monkeypatch.setattr(children, "PROGRAM", "joystick")
     with open(tmp_path / "errors.txt", "wb") as errors:
-        assert children.of_command([sys.executable, "-c", code])(errors).wait() == 1
+        assert children.of_command([sys.executable, "-c", code])(errors, errors.fileno()).wait() == 1
     assert (tmp_path / "errors.txt").read_text() == "joystick\n"
 
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -164,7 +164,15 @@ class ForkedPopen:
     """Pipe for the objects of a program's own, which Python code after -c receives."""
 
     def __init__(
-        self, command: Sequence[str], *, stderr: BinaryIO, process_group: int, cwd: Path | None = None, **_: Any
+        self,
+        command: Sequence[str],
+        *,
+        stderr: BinaryIO,
+        process_group: int,
+        env: Mapping[str, str],
+        pass_fds: Sequence[int],
+        cwd: Path | None = None,
+        **_: Any,
     ) -> None:
         sys.stdout.flush()
         self.returncode: int | None = None
@@ -183,7 +191,10 @@ class ForkedPopen:
 
         def work() -> int:
             os.setpgid(0, process_group)
-            os.closerange(3, 1000)  # as exec does: among them is the lock of the tuner
+            [pipe] = pass_fds
+            os.closerange(3, pipe)  # as exec does: among them is the lock of the tuner
+            os.closerange(pipe + 1, 1000)
+            os.environ |= env
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
             if reader is None:

@@ -13,7 +13,17 @@ from framework.assemble import fit
 from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
-from framework.errors import ERROR, MISTAKE, Interrupted, JoystickError, Stopped, of_machine, silence, without_memory
+from framework.errors import (
+    ERROR,
+    MISTAKE,
+    Interrupted,
+    JoystickError,
+    Stopped,
+    of_machine,
+    passes,
+    silence,
+    without_memory,
+)  # fmt: skip
 from framework.runs import supervisor_pipe
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.screen.stages import stage
@@ -138,9 +148,9 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
 
 
 def _tell_supervisor(message: str, error: BaseException) -> None:
-    """Tells the process that keeps this run alive, if there is one, when the machine is to blame for an error."""
+    """Tells the process that has started this run, if it listens, when the machine is to blame for an error."""
     if of_machine(error):
-        supervisor_pipe.tell_machine(next(iter(message.splitlines()), "") or type(error).__name__)
+        supervisor_pipe.tell_machine(next(iter(message.splitlines()), "") or type(error).__name__, passes(error))
 
 
 def _failed(message: str, error: BaseException) -> int:

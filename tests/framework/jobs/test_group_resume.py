@@ -360,7 +360,7 @@ def test_several_workers_of_a_run_are_spread_and_not_the_runs(monkeypatch: pytes
     assert "ray_address: null" in Path("here/config.yaml").read_text()
 
 
-def _nothing(errors: Any) -> Any:
+def _nothing(errors: Any, telling: int) -> Any:
     class StageEnd:
         def poll(self) -> int:
             return 0

@@ -1,10 +1,12 @@
 """tune: the same file and seed give the same trials and the same winner, whatever runs at once or is killed."""
 
+import errno
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
+from framework.runs.experiment import Experiment
 from tests.tools.charts import lines
 from tests.tools.process import Forked
 from tests.tools.tuning import GENERAL, forking, once, run, table, written
@@ -312,6 +315,36 @@ algo_cfg: {{learning_starts: 1000}}
     assert [(row["state"], row["status"]) for row in table("dies")] == [("finished", "0"), ("failed", "2")]
     assert run("tune", "--resume", "dies") == 0
     assert "failed with status" not in capsys.readouterr().out, "it is not tried again"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is a full disk")
+def test_a_trial_that_a_full_disk_has_ended_is_told_with_the_reason_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The disk takes no stderr either."""
+    written(f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}
+""")
+    train = Experiment.train
+
+    def without_room(training: Experiment) -> str | None:
+        if training.task.path.name == "001" and Path("full").exists():
+            os.dup2(os.open("/dev/full", os.O_WRONLY), sys.stderr.fileno())
+            raise OSError(errno.ENOSPC, "No space left on device", "train.csv")
+        return train(training)
+
+    monkeypatch.setattr(Experiment, "train", without_room)
+    Path("full").touch()
+    assert run("tune", "--yaml", "tune.yaml", "--into", "x") == 1
+    out = capsys.readouterr().out
+    assert "trial 001 was ended by an error of the machine; it is tried again when the tuning goes on: error: " in out
+    assert "train.csv: No space left on device\n" in out
+    assert [row["state"] for row in table("x")] == ["finished", "interrupted"]
+    Path("full").unlink()
+    assert run("tune", "--resume", "x") == 0
+    assert [row["state"] for row in table("x")] == ["finished", "finished"]
 
 
 def test_without_room_on_the_disk_nothing_starts(

@@ -126,7 +126,7 @@ def test_the_stderr_of_a_trial_is_not_written_through_a_link(folder: Path, kind:
     spoil(its.errors, kind)
     before = outside()
     with pytest.raises(OSError, match=r"001\.errors\.txt"):
-        Child(its.errors).start(lambda errors: pytest.fail("it has started"))
+        Child(its.errors).start(lambda errors, telling: pytest.fail("it has started"))
     if its.errors.exists():
         with pytest.raises(OSError, match=r"001\.errors\.txt"):
             processes.is_locked(its)

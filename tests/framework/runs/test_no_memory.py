@@ -1,5 +1,6 @@
 """A process that has no memory left says so in a line."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import pytest
 
 from config.program import ROOT
 from framework.commands.work import entry
-from framework.errors import MISTAKE, without_memory
+from framework.errors import MISTAKE, TaskDirError, of_machine, passes, without_memory
 
 LIMITED = """
 import os, resource, sys
@@ -62,3 +63,27 @@ def test_another_error_of_the_same_class_is_not_taken_for_it():
     assert without_memory(mistake) is None
     with pytest.raises(RuntimeError, match="changed size"):
         entry.guarded(lambda: (_ for _ in ()).throw(mistake))
+
+
+def caused(cause: OSError) -> TaskDirError:
+    error = TaskDirError("cannot write")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "machine", "passing"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True, True),
+        (caused(OSError(errno.ENOSPC, "No space left on device")), True, True),
+        (caused(OSError(errno.EACCES, "Permission denied")), False, False),
+        (OSError(errno.ENOENT, "No such file or directory"), False, False),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), True, False),
+        (MemoryError(), True, False),
+        (TaskDirError("it exists"), False, False),
+    ],
+)
+def test_a_full_disk_passes_and_a_lack_of_memory_may_be_that_of_the_settings(
+    error: BaseException, machine: bool, passing: bool
+) -> None:
+    assert (of_machine(error), passes(error)) == (machine, passing)
