@@ -128,7 +128,7 @@ def _resume_group(request: Namespace) -> int | None:
         return start.nothing_started(ConfigError(*problems))
     every, longer = members.of_group(folder), members.are_limits(request.overrides)
     if not every:
-        return None
+        return start.nothing_started(ConfigError(members.why_unknown(folder)))
     if line := members.without_effect(folder, every[0], request.overrides):
         return start.nothing_started(ConfigError(line))
     if not (unfinished := every if longer else members.unfinished(folder)):

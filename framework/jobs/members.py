@@ -11,11 +11,12 @@ from config.model import SECTIONS
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
-from config.read.task_config import TaskConfig
+from config.read.task_config import TaskConfig, has_config
+from config.read.task_files import GroupFiles
 from config.read.yaml_reader import Document, DocumentError, read
 from config.system.files import DEVICES
 from config.tell.language import tr
-from framework.archive.groups import group_facts
+from framework.archive.groups import folders_in, group_facts
 from framework.archive.run import RecordedRun
 from framework.screen.formatting import number
 
@@ -97,6 +98,25 @@ def unfinished(folder: Path) -> list[Member]:
     members = of_group(folder)
     flags = [RecordedRun(folder / member.folder).facts.finished for member in members]
     return [] if all(flags) and group_facts(folder).seconds is not None else members
+
+
+def why_unknown(folder: Path) -> str:
+    """Returns why `of_group` knows no runs of a group, and what to do then."""
+    if fault := fault_below(folder, tr("a group of runs")):
+        return fault
+    path = as_written(GroupFiles(folder).group)
+    if runs := sorted(filter(has_config, folders_in(folder))):
+        return tr(
+            "{path} is damaged, or of an earlier version: it names no runs whose settings are beside it; resume them "
+            "one by one, such as {example}",
+            path=path,
+            example=as_written(runs[0]),
+        )
+    return tr(
+        "{path} is damaged, or of an earlier version: it names no runs whose settings are beside it, and none has "
+        "begun; train them as a new group",
+        path=path,
+    )
 
 
 def limit(folder: Path, member: Member) -> str:

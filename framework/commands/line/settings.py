@@ -37,7 +37,11 @@ OF_TEST = {
 OF_RESUME = {
     "--algo --run --env": tr("--resume keeps the run's own algorithm and environment; leave out --algo and --env"),
     "--into": tr("--resume continues in the run's own folder; leave out --into"),
-    "--seeds": tr("--resume continues one run, and --seeds starts several; leave one of them out"),
+    "--seeds": tr(
+        "--resume continues runs that have begun, or a group that has its own seeds, and --seeds starts others; leave "
+        "--seeds out, or train further seeds as a new group and look at both: {program} compare GROUP NEW_GROUP",
+        program=PROGRAM,
+    ),
 }
 OF_GROUP = {
     "--yaml --env --config --stop --video --checkpoint-freq --profile": tr(

@@ -187,7 +187,7 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(
         ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
         ("general_cfg.max_update=900",): "general_cfg.max_update: the runs of the group end by max_total_step; give a ",
         ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
-        ("--seeds", "1..3"): "--resume continues one run, and --seeds starts several",
+        ("--seeds", "1..3"): "train further seeds as a new group and look at both: python main.py compare ",
         ("--pause-at-step", "9"): "--pause-at-step and --no-evaluation are for training one run",
         ("--config", '{"lr": 0.1}'): "a group keeps its own settings; leave out --yaml, ",
     }.items():
@@ -233,10 +233,25 @@ def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say
     assert [listed.name for listed in task_list.find_runs()] == ["Seeds_a/seed_1"]
     (folder / "group.json").write_text("{}")
     assert run("resume", "Seeds_a") == 2
-    assert "is a group of runs; name one of them, such as tasks/Seeds_a/seed_1" in capsys.readouterr().err
+    assert "tasks/Seeds_a/group.json is damaged, or of an earlier version: it " in capsys.readouterr().err
     (folder / "group.json").write_text(json.dumps({"seeds": facts["seeds"]}))
     assert run("resume", "Seeds_a") == 0
     assert (folder / "seed_2/run.json").exists()
+
+
+@pytest.mark.parametrize("text", ['{"command_line": [', '{"seeds": [1, 2, "x"]}', "[]"])
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_group_whose_runs_are_not_known_is_said_to_be_damaged(
+    text: str, begun: bool, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = a_group(whole)
+    (folder / "group.json").write_text(text)
+    if not begun:
+        shutil.rmtree(folder / "seed_1")
+    assert run("resume", "here") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("here/group.json is damaged, or of an earlier version: ")
+    assert ("one by one, such as here/seed_1\n" if begun else "train them as a new group\n") in err
 
 
 @pytest.mark.parametrize("names", [[], ["a", 3], "a", [True], [{"a": 1}], ["x"], [1, 1], [7]])
@@ -281,10 +296,7 @@ def test_a_group_with_a_link_is_refused_and_nothing_is_changed(
     place.symlink_to(target.absolute())
     before = sorted(folder.rglob("*"))
     assert run("resume", "here") == 2
-    answer = (
-        "is a group of runs; name one of them" if name == "group.json" else f"{place} is a link; a group of runs holds"
-    )
-    assert answer in capsys.readouterr().err
+    assert f"{place} is a link; a group of runs holds" in capsys.readouterr().err
     assert sorted(folder.rglob("*")) == before
 
 

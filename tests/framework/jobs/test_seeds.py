@@ -124,7 +124,7 @@ def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) 
         (["--seeds", "1..9999999999"], "1..9999999999 is more than 1000 runs"),
         (["--seed", "1..5"], "did you mean --seeds?"),
         (["--seeds", "1..2", "general_cfg.seed=3"], "--seeds and general_cfg.seed both set the seed"),
-        (["--seeds", "1..2", "--resume", "x"], "--resume continues one run, and --seeds starts several"),
+        (["--seeds", "1..2", "--resume", "x"], "--seeds starts others; leave --seeds out, or train further"),
         (["--seeds", "1..2", "--jobs", "0"], "invalid number '0': use a whole number, 1 or more"),
         (["--jobs", "2"], "it needs --seeds"),
         (["--resume", "x", "--into", "y"], "leave out --into"),
