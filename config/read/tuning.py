@@ -1,5 +1,6 @@
 """Section tune_cfg, and a file whose leaves are values to try: read once, and then a configuration for each trial."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ from config.tell.names import did_you_mean
 
 DECISIVE = ("general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id")
 """Settings on which depends what the others mean."""
+MOST_RUNS = 10_000
+"""Number of runs that a tuning may have: the settings of all its trials are drawn and checked before the first one."""
 FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
 FIRST_LINE_OF_A_FUNCTION = "# Goes on with this tuning: joystick.tune({function}, resume={folder!r})\n"
 
@@ -344,6 +347,18 @@ def _across(settings: TuneConfig, domains: Sequence[Domain], places: Mapping[Any
         where = places["samples"].text
         yield tr(
             "{place}: tune_cfg.samples: nothing is drawn, so that all samples would be equal; leave it out", place=where
+        )
+    runs = (
+        settings.samples * settings.seeds * math.prod(len(domain.values) for domain in domains if domain.kind == "grid")
+    )
+    if runs > MOST_RUNS:
+        where = next((places[key].text for key in ("samples", "seeds") if key in places), domains[0].place)
+        yield tr(
+            "{place}: {runs:,} runs would be trained, and a tuning has at most {most:,}; take fewer tune_cfg.samples, "
+            "tune_cfg.seeds or values of grids",
+            place=where,
+            runs=runs,
+            most=MOST_RUNS,
         )
     if settings.seeds > 1 and (seed := next((d for d in domains if d.path == "general_cfg.seed"), None)):
         yield tr("{place}: general_cfg.seed: tune_cfg.seeds sets it too; leave one of them out", place=seed.place)

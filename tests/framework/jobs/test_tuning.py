@@ -191,6 +191,8 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
         (SPACE, ["tune_cfg.samples=2", "--samples", "3"], "--samples and tune_cfg.samples are the same setting"),
         ("algo_cfg: {lr: {grid: [1, 2]}}", ["--samples", "2"], "--samples: tune_cfg.samples: nothing is drawn"),
         ("general_cfg: {seed: {grid: [1, 2]}}\ntune_cfg: {seeds: 2}", [], "seed: tune_cfg.seeds sets it too"),
+        (SPACE, ["--samples", "100000000"], "--samples: 100,000,000 runs would be trained, and a tuning has at most "),
+        ("algo_cfg: {lr: {grid: [1, 2]}}\ntune_cfg: {seeds: 5001}", [], "tune.yaml:2: 10,002 runs would be trained"),
         (SPACE, ["--resume", "x"], "--resume continues a tuning with its own settings; leave out --yaml"),
         (SPACE, ["--seeds", "1..3"], "leave out --seeds"),
         (SPACE + "general_cfg: {mode: test}", [], "mode"),
