@@ -4,11 +4,12 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from config.model.domain_kinds import written_kind
+from config.model.domain_kinds import KINDS, written_kind
 from config.model.fields import whole
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
 from config.tell.language import tr
+from config.tell.names import did_you_mean, printable
 
 LISTS = ("grid", "choice")
 """Kinds that list their values; the others have two bounds."""
@@ -25,6 +26,7 @@ class Domain(NamedTuple):
     keys: tuple[str | int, ...]
     """Keys and list indices that lead to the setting from the top of the document."""
     kind: str
+    """Kind of its values; empty for a word that is none."""
     values: tuple[Any, ...]
     """All values, or the lowest and the highest."""
     place: str
@@ -54,6 +56,27 @@ def domains_of(value: Any, place: Place, faults: list[Fault], keys: tuple[str | 
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         yield from domains_of(part, place.parts[key], faults, (*keys, key))
+
+
+def misspelled(value: Any, place: Place, keys: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+    """Yields the parts of a value of a file that look like a domain with a mistyped kind. Only where a setting refuses
+    such a value is it one."""
+    if isinstance(value, Mapping) and len(value) == 1 and written_kind(value) is None:
+        [(word, entries)] = value.items()
+        if isinstance(entries, list) and (hint := did_you_mean(str(word), KINDS)):
+            domain = Domain(place.path, keys, "", tuple(entries), place.text)
+            sentence = tr(
+                "{place}: {path}: {word} is no kind of values to try{hint}",
+                place=place.text,
+                path=place.path,
+                word=printable(str(word)),
+                hint=hint,
+            )
+            yield Fault(domain, sentence)
+            return
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from misspelled(part, place.parts[key], (*keys, key))
 
 
 def _problem(kind: str, values: Any) -> str:

@@ -215,6 +215,10 @@ def _tuning(
     settings = _settings(document, problems)
     wrong: list[search_space.Fault] = []
     domains = tuple(search_space.domains_of(document.value, document.place, wrong))
+    misspelled = list(search_space.misspelled(document.value, document.place)) if dashes else []
+    if misspelled:
+        of_trial = _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
+        wrong += [fault for fault in misspelled if any(f": {fault.domain.path}: " in problem for problem in of_trial)]
     problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
         problems.append(

@@ -304,6 +304,24 @@ def test_without_the_word_tune_values_to_try_are_the_wrong_type(capsys: pytest.C
     assert "tune.yaml:6: tune_cfg: only tuning reads it" in err
 
 
+@pytest.mark.parametrize("more", ["", "gamma: {grid: [0.9, 0.8]}, "])
+def test_a_mistyped_kind_of_values_is_answered_with_the_nearest_one_and_nothing_that_follows_from_it(
+    more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(f"general_cfg: {{{GENERAL}, algo_name: QLearning}}\nenv_cfg: {{id: shifted}}\n"
+            f"algo_cfg: {{{more}lr: {{gird: [0.1, 0.5]}}}}\n")  # fmt: skip
+    assert run("tune", "--yaml", "tune.yaml", "--samples", "2") == 2
+    hint = "tune.yaml:3: algo_cfg.lr: gird is no kind of values to try; did you mean grid?\n"
+    assert capsys.readouterr().err == hint + "Nothing was started. Fix the problem above.\n"
+
+
+def test_a_value_like_a_mistyped_kind_is_one_where_the_setting_takes_it() -> None:
+    written("general_cfg: {algo_name: QLearning}\nenv_cfg: {id: FrozenLake-v1, desc: {init: [0, 1]}}\n"
+            "algo_cfg: {lr: {grid: [0.1, 0.5]}}\n")  # fmt: skip
+    asked = tuning.from_file("tune.yaml", (), {}, find_algo=ALGOS, find_env=ENVS)
+    assert [domain.path for domain in asked.domains] == ["algo_cfg.lr"]
+
+
 def test_a_trial_that_dies_is_told_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     written(f"""\
 general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 60}}
