@@ -175,7 +175,8 @@ def install(backend: Any, states: Mapping[str, Tree]) -> None:
 def _misfit(ours: object, theirs: object, path: str = "") -> str:
     """Returns the first part of which another agent's state differs in name or shape; empty if none does."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        for name in {**ours, **theirs}:
+        # moments of an optimizer do not fit either where weights do not
+        for name in sorted({**ours, **theirs}, key=lambda name: "optimizer" in str(name)):
             where = f"{path}.{name}" if path else str(name)
             if name not in theirs or name not in ours:
                 if not path:  # an optimizer has moments only after its first step

@@ -12,6 +12,7 @@ from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.errors import JoystickError
 from framework.policies.slots import Slots
+from framework.runs import initial_weights
 from tests.framework.policies.test_several_policies import PER, PPO, joint_config
 from tests.tools.distributed import Run, local
 
@@ -280,3 +281,11 @@ def test_weights_that_are_not_there_or_do_not_fit_are_refused_before_there_is_a_
     with pytest.raises((ConfigError, JoystickError), match=message):
         joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later"))
     assert not (tmp_path / "later").exists()
+
+
+def test_weights_that_do_not_fit_are_named_before_the_moments_of_their_optimizer() -> None:
+    ours, theirs = ({"optimizer": {"moments": {"0": {"exp_avg": rows}}}, "networks": {"0.weight": rows}}
+                    for rows in (np.zeros((64, 4)), np.zeros((64, 6))))  # fmt: skip
+    misfit = initial_weights._misfit(ours, theirs)
+    assert misfit == "networks.0.weight has shape (64, 6), and needs (64, 4)"
+    assert initial_weights._misfit(ours, {**theirs, "networks": ours["networks"]}).startswith("optimizer.moments.0.")
