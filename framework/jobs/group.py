@@ -283,7 +283,9 @@ class Group(Job):
     def finish(self, stop: StopSignals) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
         runs, groups = self.results(), self._experiments()
-        for line in results.table_of_runs(runs, self.unit, groups if len(groups) < len(runs) else None):
+        going = [stage for stage in self.runs if self._goes_on(stage)]
+        states = {stage.task.name: tr(self._state(stage)) for stage in going}
+        for line in results.table_of_runs(runs, self.unit, groups if len(groups) < len(runs) else None, states):
             self.screen.say(line)
         self._repeat_warnings()
         facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
@@ -302,7 +304,6 @@ class Group(Job):
         rows.append((tr("table"), str(as_written(self.write_table()))))
         if curves and curves.lines:
             rows.append((tr("compare"), compare_command(self.folder) + ("" if groups else " OTHER")))
-        going = [stage for stage in self.runs if self._goes_on(stage)]
         for stage in going:
             self.screen.say(tr("{label} is still trained by another process, and goes on", label=stage.label))
         left = [stage for stage in self.runs if self.turns[stage].status != 0 and stage not in going]

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -110,12 +111,16 @@ def sentence(result: RunResult) -> str:
 
 
 def table_of_runs(
-    results: Sequence[RunResult], unit: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
+    results: Sequence[RunResult],
+    unit: str = "seed",
+    groups: Mapping[str, Sequence[RunResult]] | None = None,
+    states: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
-    ones. unit: head of the first column. groups: the results of each experiment that has several seeds."""
+    ones. unit: head of the first column. groups: the results of each experiment that has several seeds. states: of
+    runs without an exit status, which another process may train, in words, by their folders."""
     count = unit_of_training(results)
-    rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result, count)} for result in results]
+    rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result, count, states)} for result in results]
     table = tables.lines(rows)
     for names in LESS:
         if cells(table[0]) <= tables.WIDTH:
@@ -141,8 +146,9 @@ def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, st
     }
 
 
-def _cells(result: RunResult, count: str) -> dict[str, str]:
-    """Returns the cells of a run by the head of their column. count: step or update."""
+def _cells(result: RunResult, count: str, states: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Returns the cells of a run by the head of their column. count: step or update; states: see table_of_runs."""
+    status = STATUS.get(result.status, tr("status {status}", status=result.status))
     evaluated = result.mean is not None
     return {
         english("mean ± std"): _spread(result) if evaluated else "",
@@ -150,7 +156,7 @@ def _cells(result: RunResult, count: str) -> dict[str, str]:
         "max": _number(result.max) if evaluated else "",
         english("best"): _number(result.best) if evaluated else "",
         **_course(getattr(result, count), result.seconds, COUNTS[count]),
-        english("status"): STATUS.get(result.status, tr("status {status}", status=result.status)),
+        english("status"): states.get(result.folder, status) if result.status is None else status,
     }
 
 

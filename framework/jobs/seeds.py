@@ -99,7 +99,9 @@ class TrainedGroup:
 
     def __repr__(self) -> str:
         head = f"{self.title}: {as_written(self.folder)}"
-        return "\n".join([head, *results.table_of_runs(self._results())]).strip()
+        rows = self._results()
+        states = {row.folder: outcome.shown(self._state(row)) for row in rows}
+        return "\n".join([head, *results.table_of_runs(rows, states=states)]).strip()
 
     def _repr_html_(self) -> str:
         return cell.block(self.title, as_written(self.folder), *self.parts())

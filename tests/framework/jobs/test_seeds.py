@@ -30,6 +30,7 @@ from framework.disk.facts import Circumstances
 from framework.disk.task_dir import TaskDir, is_locked, read_facts
 from framework.jobs import group, job, results
 from framework.jobs.processes import Processes, StageEnd
+from framework.jobs.seeds import TrainedGroup
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.record.console import Console
@@ -405,8 +406,11 @@ def test_a_run_that_outlived_its_group_is_neither_called_unstarted_nor_to_be_res
         os.kill(again.pid, signal.SIGINT)
         assert again.wait() == 130, again.stderr
         assert alive(child)
+        said = [again.stdout, repr(TrainedGroup(folder))]
     finally:
         os.kill(child, signal.SIGINT)
+    assert all(re.search(r"^ *1 .* running$", text, re.MULTILINE) for text in said)
+    assert not any("not started" in text for text in said)
     assert "seed 1 is still trained by another process, and goes on" in again.stdout
     assert "resume seed 1" not in again.stdout
     assert "resume seed 2" in again.stdout
