@@ -37,6 +37,8 @@ class DataSpec:
     `timestep`, its number in the episode."""
     start: Path | None = None
     """Working directory that relative paths count from; None: the current one."""
+    resumed: bool = False
+    """True if a checkpoint holds their SHA-256, so that another path to the same content may be named."""
     rewards: bool = True
     """True if the rewards of the data are learned from."""
 

@@ -62,7 +62,9 @@ def memory_of(config: RunConfig) -> MemorySpec | None:
 def data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:
     """Returns the data that a memory learns from, with relative paths as they were meant when the settings were read:
     an environment may change the working directory."""
-    return replace(memory.data, start=config.start) if memory and memory.data else None
+    if memory is None or memory.data is None:
+        return None
+    return replace(memory.data, start=config.start, resumed=config.task is not None)
 
 
 def pace(config: RunConfig, updates: int, most: int) -> int:

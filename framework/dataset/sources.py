@@ -8,6 +8,7 @@ from pathlib import Path
 
 from config.read.opening import fault_below
 from config.read.paths import as_written, fixed
+from config.tell.language import tr
 from config.tell.system_errors import reason_of
 from framework.dataset import minari_sets, traces
 from framework.errors import DataError, JoystickError
@@ -30,12 +31,14 @@ def files(words: str | Path | Sequence[str | Path], start: Path | None = None) -
 
 
 @contextlib.contextmanager
-def naming_setting() -> Iterator[None]:
-    """Turns what is wrong with the data of a run into an error with the setting that names them."""
+def naming_setting(resumed: bool = False) -> Iterator[None]:
+    """Turns what is wrong with the data of a run into an error with the setting that names them. resumed: True if
+    another path to the same content may be named."""
     try:
         yield
     except DataError as error:
-        raise JoystickError(f"algo_cfg.data: {error}") from error
+        advice = tr("; a resume takes the same data from another path: algo_cfg.data=PATH") if resumed else ""
+        raise JoystickError(f"algo_cfg.data: {error}{advice}") from error
 
 
 def natural(path: Path) -> list[tuple[int, str]]:

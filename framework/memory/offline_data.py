@@ -170,7 +170,7 @@ def has_masks(spec: DataSpec) -> bool:
 
 def _opened(spec: DataSpec) -> Dataset:
     """Returns the data, read once as long as no file changes."""
-    with naming_setting():
+    with naming_setting(spec.resumed):
         paths = files(spec.paths, spec.start)
         parts = [part for path in paths for part in (minari_sets.contents(path) if path.is_dir() else [path])]
         return _read(tuple(paths), tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))

@@ -15,8 +15,8 @@ from framework.disk.task_dir import installed_version
 
 _UNRECORDED = {"compile": "off", "fast": "on", "compiler": None}
 """Facts of checkpoints that are older than their record."""
-UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode"}
-"""Settings that are no reason for a resume not to be exact."""
+UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode", "algo_cfg.data"}
+"""Settings that are no reason for a resume not to be exact; data have the same content by whatever path."""
 LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max_update", "max_iteration")}
 """Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"

@@ -15,6 +15,7 @@ from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
 from config.read.task_config import load_task_config
 from config.tell.language import tr
+from framework.assemble import offline
 from framework.assemble.identity import check_identity, name_now
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
@@ -27,6 +28,9 @@ FIXED_GENERAL = {
 """Settings of general_cfg that a resume may not change."""
 ADJUSTABLE_ENV = {"render_mode"}
 """Settings of env_cfg that a resume may change."""
+DATA = "algo_cfg.data"
+"""Setting that names data. A resume may name them by another path: the SHA-256 in the checkpoint tells whether it leads
+to the same content."""
 Sections = dict[str, dict[str, Any]]
 
 
@@ -97,7 +101,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
             if key == "algo_name" and name_now(before[key]) == name_now(value):
                 continue
             line = f"{section}.{key}: {before[key]} -> {value}"
-            if key in allowed[section]:
+            if key in allowed[section] or (f"{section}.{key}" == DATA and before[key] and _learns_from_data(config)):
                 changed.append(line)
             elif key not in recorded:
                 setting = f"{section}.{key}={json.dumps(before[key])}"
@@ -120,6 +124,11 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     if refused:
         raise ConfigError(*refused)
     return tuple(changed)
+
+
+def _learns_from_data(config: RunConfig) -> bool:
+    """Returns True if the memory of a run holds given data."""
+    return offline.data_of(config, offline.memory_of(config)) is not None
 
 
 def _algorithms(config: RunConfig) -> dict[str, AlgoConfig]:

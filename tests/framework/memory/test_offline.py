@@ -1,6 +1,7 @@
 """Learning from given data: the memory, the phases of a run, exact resume, and what is refused."""
 
 import contextlib
+import json
 import re
 import shutil
 import sys
@@ -240,6 +241,35 @@ def test_a_resume_with_other_data_is_refused(tmp_path: Path) -> None:
     write(data, [2.0] * 20)
     with pytest.raises(JoystickError, match="have changed since the checkpoint"):
         joystick.Run.resume(tmp_path / "run")
+
+
+def test_a_resume_takes_the_same_data_from_another_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, other = data_for(tmp_path, "BC"), write(tmp_path / "other.npz", [2.0] * 20)
+    monkeypatch.chdir(tmp_path)
+    with run_of(tmp_path, "BC", "run", Path("data.npz")) as run:
+        run.train()
+    moved = data.rename(tmp_path / "moved.npz")
+    advice = "data.npz does not exist; a resume takes the same data from another path: algo_cfg.data=PATH"
+    with pytest.raises(JoystickError, match=advice):
+        joystick.Run.resume(tmp_path / "run")
+    with pytest.raises(JoystickError, match="have changed since the checkpoint"):
+        joystick.Run.resume(tmp_path / "run", [f"algo_cfg.data={other}"])
+    with joystick.Run.resume(tmp_path / "run", [f"algo_cfg.data={moved}"]):
+        resumed = json.loads((tmp_path / "run/run.json").read_text())["resumes"][-1]
+        assert (resumed["changed"], resumed["exact"]) == ([f"algo_cfg.data: data.npz -> {moved}"], True)
+    joystick.Run.resume(tmp_path / "run").close()
+
+
+def test_a_run_neither_begins_nor_ceases_to_have_data_in_a_resume(tmp_path: Path) -> None:
+    data = data_for(tmp_path, "DQN")
+    few = {"max_total_step": 20, "max_update": -1, "max_step": 10, "save_fig": False}
+    for name, before, now in (("without", None, data), ("with", data, None)):
+        algo_cfg = {"data": None if before is None else str(before), "batch_size": 8, "offline_updates": None}
+        with joystick.Run("DQN", "CartPole-v1", into=tmp_path / name, general_cfg=few, algo_cfg=algo_cfg) as run:
+            run.train()
+        words = f"algo_cfg.data={'null' if now is None else now}"
+        with pytest.raises(ConfigError, match="cannot change in a resumed run"):
+            joystick.Run.resume(tmp_path / name, [words])
 
 
 def test_a_run_of_cql_that_backed_up_the_entropy_goes_on_only_if_that_is_said(
