@@ -130,6 +130,13 @@ class Recipe(NamedTuple):
     lines: tuple[str, ...]
     """Statements that end with env = ...: a gymnasium.Env."""
 
+    def cut_after(self, steps: int) -> "Recipe":
+        """Returns the recipe with episodes of so many steps at most; -1: as the environment itself ends them."""
+        if steps < 0:
+            return self
+        limit = f"env = gymnasium.wrappers.TimeLimit(env, {steps})"
+        return Recipe(tuple(dict.fromkeys((*self.imports, "import gymnasium"))), (*self.lines, limit))
+
 
 def literal(value: Any) -> str:
     """Returns a value as it is written in a program, texts in double quotes."""

@@ -207,7 +207,8 @@ class _Export:
         if env.recipe and env.source_space is not None:
             action = env.decode(np.zeros((1, *(spec.action_space.shape or ())), spec.action_space.dtype))[0]
             number = isinstance(spec.action_space, Box) and np.ndim(action) == 0
-            played = example.Played(env.recipe, env.source_space, number)
+            recipe = env.recipe.cut_after(self.config.general.max_step)
+            played = example.Played(recipe, env.source_space, number)
         return example.onnx_example(
             place, module, (spec.observation_space, spec.action_space), masks, played, bool(spec.parts)
         )

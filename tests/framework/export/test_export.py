@@ -494,12 +494,42 @@ env_cfg: {{id: "{env}"}}
     assert next(each.value for each in saved if each.key == "program") + "\n" == program
 
 
-def played(program: str) -> float:
-    """Return of an episode of the environment of the program, with the policy of the run."""
+OF_OWN = ["general_cfg.env_name=python", "env_cfg.id=exported_envs:Dial", "env_cfg.size=3"]
+
+
+@pytest.mark.parametrize(("algo", "env", "steps"), [("DQN", ["env_cfg.id=CartPole-v1"], 5), ("SAC", OF_OWN, 2)])
+def test_the_printed_program_ends_episodes_after_max_step(
+    algo: str, env: list[str], steps: int, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    pytest.importorskip("onnxscript")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(export, "OBSERVATIONS", 20)
+    allow = ["--allow-import", "exported_envs"]
+    words = [*allow, f"general_cfg.algo_name={algo}", *env, f"general_cfg.max_step={steps}"]
+    short = ["general_cfg.max_total_step=40", "general_cfg.seed=1"]
+    assert (
+        main([*words, *short, "general_cfg.save_fig=false", "general_cfg.online_eval_episode=1", "--into", "run"]) == 0
+    )
+    capsys.readouterr()
+    assert main([*allow, "export", "./run", "--to", "onnx"]) == 0
+    made = made_by(printed_example(capsys.readouterr().out))
+    made.reset(seed=0)
+    ends = [made.step(made.action_space.sample())[2:4] for _ in range(steps)]
+    assert ends == [(False, False)] * (steps - 1) + [(False, True)]
+
+
+def made_by(program: str) -> Any:
+    """Returns the environment of the program."""
     scope: dict[str, Any] = {}
     lines = [line for line in program.splitlines() if line.startswith(("import", "from", "env = "))]
     exec("\n".join(lines), scope)
-    env, policy = scope["env"], joystick.load("./run", allow_import=["exported_envs"])
+    return scope["env"]
+
+
+def played(program: str) -> float:
+    """Return of an episode of the environment of the program, with the policy of the run."""
+    env, policy = made_by(program), joystick.load("./run", allow_import=["exported_envs"])
     (obs, info), total, over = env.reset(seed=0), 0.0, False
     while not over:
         seen, mask = obs, info.get("action_mask")
