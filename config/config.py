@@ -31,6 +31,8 @@ HARMLESS = (
     "run_ahead", "compile", "kernels", "storage",
 )  # fmt: skip
 """Settings that change no number, or that are compared as facts of the checkpoint."""
+OF_COLLECTED = ("collect_traj", "collect_format", "traces", "traces_compress", "traces_file_mb", "video_fre")
+"""Settings about the episodes that training collects."""
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
 """Settings that end a training run."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from config.config import OF_COLLECTED
 from config.model import policies
 from config.program import PROGRAM
 from config.read import sources
@@ -44,6 +45,10 @@ def _unread(stack: SourceStack, section: str, built: Mapping[str, Any]) -> Itera
     if policies.name_of(section) is not None:
         has, _ = sources.merge(stack.sources, section, type(instance))
         yield from ((key, why) for key, why in instance.unread() if key in has)
+    elif section == "general_cfg" and instance.mode == "train" and built["algo_cfg"].offline_updates_of() < 0:
+        why = tr("nothing is collected: the run learns from algo_cfg.data alone")
+        reasons = dict(instance.unread())
+        yield from ({key: why for key in OF_COLLECTED if instance.changed(key)} | reasons).items()
     elif section != "algo_cfg" or not stack.policy_names():
         yield from instance.unread()
     elif stack.heirs:

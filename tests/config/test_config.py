@@ -577,6 +577,11 @@ def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(f
         (["algo_cfg.data=x", "algo_cfg.data_share=0.7", "algo_cfg.offline_updates=-1", "general_cfg.max_update=9"],
          "algo_cfg.data_share (no steps beside given data)"),
         (["algo_cfg.data=x", "algo_cfg.data_share=0.7", "algo_cfg.offline_updates=2"], None),
+        (["general_cfg.algo_name=BC", "algo_cfg.data=x", "general_cfg.max_update=9", "general_cfg.collect_traj=true",
+          "general_cfg.traces=results/traces", "general_cfg.video_fre=2", "general_cfg.reward_threshold=0"],
+         "general_cfg.collect_traj, general_cfg.traces, general_cfg.video_fre (nothing is collected: the run learns "
+         "from algo_cfg.data alone); general_cfg.reward_threshold (online_eval is false)"),
+        (["algo_cfg.data=x", "algo_cfg.offline_updates=2", "general_cfg.collect_traj=true"], None),
     ],
 )  # fmt: skip
 def test_a_setting_that_nothing_reads_is_a_warning(settings: list[str], unread: str | None) -> None:
