@@ -52,7 +52,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         check_lines("--out", file)
         check_new_file("--out", file)
     with opened(config) as model:
-        agent = evaluable(model)
+        agent = evaluable(config, model)
         with errors_of_the_flag():
             spec = DataSpec((request.from_data,), start=config.start)
             steps, masks = loaded(select_data(spec, agent.spec, config.general.seed, config.env.action_mask))
@@ -84,17 +84,21 @@ def errors_of_the_flag() -> Iterator[None]:
         raise JoystickError(str(error).replace("algo_cfg.data:", "--from-data:")) from error
 
 
-def evaluable(model: Model) -> Agent:
+def evaluable(config: RunConfig, model: Model) -> Agent:
     """Returns the agent of a model. Raises JoystickError if its actions depend on more than the observation."""
     agent = model.agent
     if not isinstance(agent, Agent) or agent.spec.joint is not None or agent.spec.agents > 1:
         raise JoystickError("--from-data: is for one policy, and this run has several")
     try:
-        remembers = agent.as_module().state_size > 0
-    except UnfitError:  # a table, or a rule
-        remembers = agent.initial_state(1) is not None
+        remembers, why = agent.as_module().state_size > 0, tr("its network is recurrent")
+    except UnfitError as error:  # perhaps a table, or a rule
+        remembers, why = agent.initial_state(1) is not None, str(error)
     if remembers:
-        raise JoystickError("--from-data: the actions of recurrent networks depend on more than the observation")
+        raise JoystickError(
+            "--from-data: the actions of {algorithm} depend on more than the observation: {reason}",
+            algorithm=config.algorithms,
+            reason=why,
+        )
     return agent
 
 

@@ -80,7 +80,21 @@ def test_recurrent_policies_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
     cells = "algo_cfg.actor_layers=[{layer_type: gru, layer_size: 4}]"
     assert main([*RUN, cells, "algo_cfg.lookup_step=4", "algo_cfg.burn_in=2", "--into", str(folder)]) == 0
     assert main(["evaluate", str(folder), "--from-data", str(folder)]) == 2
-    assert "recurrent networks depend on more than the observation" in capsys.readouterr().err
+    said = "the actions of SAC depend on more than the observation: its network is recurrent"
+    assert said in capsys.readouterr().err
+
+
+def test_policies_that_act_by_a_wanted_return_are_refused_with_this_reason(
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "wanting"
+    words = ["--algo", "DecisionTransformer", "general_cfg.env_name=toy", "env_cfg.id=target", "general_cfg.seed=1"]
+    small = ["algo_cfg.embed_size=4", "algo_cfg.n_blocks=1", "algo_cfg.n_heads=1", "algo_cfg.batch_size=4"]
+    length = ["general_cfg.max_update=2", "general_cfg.save_fig=false", "general_cfg.online_eval_episode=1"]
+    assert main([*words, *small, *length, f"algo_cfg.data={task}", "--into", str(folder)]) == 0
+    assert main(["evaluate", str(folder), "--from-data", str(task)]) == 2
+    said = "the actions of DecisionTransformer depend on more than the observation: it acts by the return that is "
+    assert said + "still wanted" in capsys.readouterr().err
 
 
 def test_the_policy_chooses_among_the_actions_that_are_legal_in_the_data(
