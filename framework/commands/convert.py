@@ -1,7 +1,9 @@
 """Converts settings of other programs, and data."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 from config.program import PROGRAM
 from config.read import arguments
@@ -18,6 +20,8 @@ HELP = {
 }
 SETTINGS_ENDINGS = (".yaml", ".yml", ".json")
 DATA_ENDINGS = (".pkl", ".npz", ".hdf5", ".h5", ".parquet", ".jsonl", ".gz", ".zst", ".minari")
+TRACES = "output-*_worker-*.json"
+MINARI = "minari:"
 
 
 def flags(parser: Parser) -> None:
@@ -38,17 +42,25 @@ def flags(parser: Parser) -> None:
 def check(request: Namespace) -> Iterator[str]:
     """Completes the request, and yields what is wrong with it: behind settings, the second word is the name of an
     experiment."""
-    settings = request.file.lower().endswith(SETTINGS_ENDINGS)
+    is_data = _is_data(request.file)
+    settings = request.file.lower().endswith(SETTINGS_ENDINGS) and not is_data
     target = str(request.target).lower()
-    is_file = target.endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS)) or target.startswith("minari:")
+    is_file = target.endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS)) or target.startswith(MINARI)
     settings = settings and not is_file
     request.name, request.target = (request.target, None) if settings else (None, request.target)
-    if not request.target and request.file.endswith(DATA_ENDINGS):
+    if not request.target and is_data:
         yield tr(
             "{file!r} is data; name the new file too: {program} convert DATA NEW.npz",
             file=request.file,
             program=PROGRAM,
         )
+
+
+def _is_data(word: str) -> bool:
+    """Returns True if a word names data: by its ending, as a file of traces, as a data set of Minari, or a folder."""
+    if word.endswith(DATA_ENDINGS) or word.startswith(MINARI) or os.path.isdir(word):
+        return True
+    return fnmatch(os.path.basename(word), TRACES)
 
 
 def run(request: Namespace) -> int:

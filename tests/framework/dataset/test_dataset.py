@@ -479,6 +479,17 @@ def test_convert_writes_data_and_refuses_to_replace_a_file(tmp_path: Path, capsy
     assert sorted(os.listdir(tmp_path)) == ["new.jsonl", "trajs.pkl"]
 
 
+@pytest.mark.parametrize("word", ["tasks/run", "output-2026-01-31_10-15-00_worker-0_0.json", "minari:a/b-v0"])
+def test_convert_asks_for_the_name_of_the_new_file_for_data_of_any_kind(
+    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks/run").mkdir(parents=True)
+    with pytest.raises(SystemExit):
+        main(["convert", word])
+    assert f"{word!r} is data; name the new file too: " in capsys.readouterr().err
+
+
 def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path) -> None:
     content = flat(episode(3))
     content["next_obs"] = content["next_obs"] + 7
