@@ -94,7 +94,28 @@ def fitted_q(*arguments: Any) -> Any:
 
 
 def agent_class(package: ModuleType) -> Any:
-    """Returns the Agent class of a package, or of its family. Imports torch."""
-    homes = [cls.__module__.rpartition(".")[0] for cls in package.Config.__mro__]
-    home = next(home for home in homes if find_spec(f"{home}.agent"))
-    return import_module(f"{home}.agent").Agent
+    """Returns the Agent class of a package, or of its family. Imports torch. Raises UnfitError if there is none, or an
+    unfinished one."""
+    base = import_module("algos.base")
+    homes = [home for cls in package.Config.__mro__ if (home := cls.__module__.rpartition(".")[0])]
+    home = next((home for home in homes if find_spec(f"{home}.agent")), None)
+    if home is None:
+        raise base.UnfitError("{home} has no file agent.py, in which its class Agent is expected", home=homes[0])
+    agent = getattr(import_module(f"{home}.agent"), "Agent", None)
+    if not (isinstance(agent, type) and issubclass(agent, base.Agent)):
+        raise base.UnfitError(
+            "{home}.agent has no class Agent that inherits from algos.base.Agent, directly or through another class",
+            home=home,
+        )
+    if missing := ", ".join(sorted(getattr(agent, "__abstractmethods__", ()))):
+        raise base.UnfitError("class Agent of {home}.agent lacks functions: {names}", home=home, names=missing)
+    return agent
+
+
+def make_agent(package: ModuleType, *arguments: Any) -> Any:
+    """Makes an agent of these arguments. That of a user's own is looked at when its functions are called first. Raises
+    UnfitError for one that cannot be."""
+    agent = agent_class(package)(*arguments)
+    if not type(agent).__module__.startswith("algos."):
+        import_module("algos.first_calls").look_at(agent)
+    return agent

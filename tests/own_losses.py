@@ -96,6 +96,8 @@ class Bad(Regularized):
                 return {3: 1.0}
             case "raises":
                 raise RuntimeError("of its own")
+            case "weight":
+                return {"norm": self.linear.weight}
             case "taken":
                 return {"loss": 1.0}
         return {}
@@ -120,3 +122,12 @@ class Weightless(nn.Module):
 
     def custom_loss(self, policy_loss: Tensor, loss_inputs: dict) -> Tensor:
         return policy_loss
+
+
+class Failing(Regularized):
+    """Fails in its first pass of more than two rows: not where its zeros pass."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if len(x) > 2:
+            raise RuntimeError("of\nits own")
+        return super().forward(x)

@@ -126,11 +126,11 @@ def _name_of(thing: Callable[..., Any]) -> str:
 
 
 def described(error: Exception) -> str:
-    """Returns the text of an error of a module, with its place unless the text has it."""
+    """Returns the text of an error of a module in one line, with its place unless the text has it."""
     if isinstance(error, ImportError | SyntaxError):
         return str(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({last.filename}:{last.lineno})"
 
 
 def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Parameter] | None:

@@ -161,7 +161,7 @@ def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
     suffix = f"/{policy.name}" if policy.name else ""
     streams = Streams(init=number(seed, f"init{suffix}"), learn=stream(seed, f"learn{suffix}"))
     try:
-        agent: Agent = algos.agent_class(policy.package)(policy.algo, policy.spec, streams, device)
+        agent: Agent = algos.make_agent(policy.package, policy.algo, policy.spec, streams, device)
         agent.metric_names()  # a statistic of the user's own may have the name of another metric
     except (UnfitError, OwnLossError) as error:
         raise JoystickError(f"policies_cfg.{policy.name}: {error}" if policy.name else str(error)) from error

@@ -61,7 +61,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     spec = EnvSpec(name, rows.observation_space, rows.action_space, count, rows.parts)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
-        agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
+        agent = algos.make_agent(config.algo_package, config.algo, spec, streams, torch.device(device))
     except (UnfitError, OwnLossError) as error:
         raise JoystickError(str(error)) from error
     return AlgorithmPolicy(name, agent, memory, stream(seed, "act", 0))

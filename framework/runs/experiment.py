@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from algos.base import TrainableActor
+from algos.base import OwnLossError, TrainableActor, UnfitError
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_files import COPIED_TO
-from config.tell.language import tr
+from config.tell.language import UserError, tr
 from envs.base import EnvError
 from framework.archive import sentences
 from framework.archive.run import RecordedRun
@@ -596,7 +596,7 @@ class Experiment:
             with contextlib.suppress(OSError):
                 self.task.write_run({"outcome": "interrupted", "finished": False})
             raise
-        except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
+        except (UserError, OSError, MemoryError, RuntimeError) as error:
             if not self.is_own:  # a child that an environment or a callback has forked ends here
                 raise
             self.console.log_traceback(error)
@@ -606,6 +606,8 @@ class Experiment:
                 self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
                     run_files.write_failure(self.task, str(error) or type(error).__name__)
+            if isinstance(error, OwnLossError | UnfitError):  # in acting, or at the first call of an agent's function
+                raise JoystickError(str(error)) from error
             raise
 
     def check(self) -> None:

@@ -130,13 +130,15 @@ def test_an_agent_without_such_layers_has_the_metrics_that_it_had():
 # ------------------------------------------------------------------------------------------------ runs
 
 
-def run_of(tmp_path, monkeypatch, algo="PPO", options=None, name="own_losses:Regularized", **general):
+def run_of(tmp_path, monkeypatch, algo="PPO", options=None, name="own_losses:Regularized", env=None, **general):
     monkeypatch.chdir(tmp_path)
     layers = [{"layer_type": "custom", "module": name, "options": options or {}}]
     algo_cfg = {"actor_layers": layers, "batch_size": 40, "sgd_batch_size": 20}
     allow = [name.partition(":")[0]]
     settings = {"seed": 1, "save_fig": False, "online_eval": False, "max_step": 20, **general}
-    return joystick.Run(algo, "CartPole-v1", preset=None, algo_cfg=algo_cfg, general_cfg=settings, allow_import=allow)
+    return joystick.Run(
+        algo, "CartPole-v1", preset=None, algo_cfg=algo_cfg, general_cfg=settings, env_cfg=env or {}, allow_import=allow
+    )
 
 
 def test_statistics_are_columns_of_the_files(tmp_path, monkeypatch):
@@ -224,7 +226,16 @@ def test_an_unusable_loss_ends_the_run_with_a_sentence(fault, message, tmp_path,
     [
         ("Bad", {"fault": "list"}, r"custom_stats of Bad returned \[1\.0\]; expected numbers by name, such as"),
         ("Bad", {"fault": "text"}, "custom_stats of Bad: norm is 'high'; expected a number"),
-        ("Bad", {"fault": "shape"}, r"custom_stats of Bad: norm is tensor\(\[1\., 1\., 1\.\]\); expected a number"),
+        (
+            "Bad",
+            {"fault": "shape"},
+            r"custom_stats of Bad: norm is a tensor of torch\.float32 with shape \(3,\)",
+        ),
+        (
+            "Bad",
+            {"fault": "weight"},
+            r"norm is a tensor of torch\.float32 with shape \(\d+, \d+\); expected a number$",
+        ),
         ("Bad", {"fault": "name"}, "custom_stats of Bad: 'the norm' is not a valid name of a column"),
         ("Bad", {"fault": "number"}, "custom_stats of Bad: 3 is not a valid name of a column"),
         ("Bad", {"fault": "raises"}, "custom_stats of Bad failed: RuntimeError: of its own"),
@@ -236,6 +247,16 @@ def test_an_unusable_loss_ends_the_run_with_a_sentence(fault, message, tmp_path,
 def test_what_can_be_seen_before_the_run_is_refused_before_it(name, options, message):
     with pytest.raises(NetworkError, match=message):
         networks.build(contract.TOYS["match"], [custom(name, **options)], 2, NetworkConfig(), 1)
+
+
+@pytest.mark.parametrize("n_envs", [1, 4], ids=["learning", "acting"])
+def test_a_layer_that_fails_in_a_run_is_named_in_one_sentence(n_envs, tmp_path, monkeypatch):
+    message = r"^Failing, a custom layer, failed: RuntimeError: of its own \(.*own_losses.py:\d+\)$"
+    with (
+        run_of(tmp_path, monkeypatch, name="own_losses:Failing", env={"n_envs": n_envs}) as run,
+        pytest.raises(JoystickError, match=message),
+    ):
+        run.train(60)
 
 
 def test_a_statistic_with_the_name_of_another_metric_is_refused(tmp_path, monkeypatch):

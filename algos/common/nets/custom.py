@@ -33,7 +33,7 @@ class Custom(nn.Module):
         self.module = module
 
     def forward(self, x: Tensor) -> Tensor:
-        return _in_mode(self.module, learns(self))(x)
+        return _passed(self.module, _in_mode(self.module, learns(self)), x)
 
 
 class CustomCell(nn.Module):
@@ -48,13 +48,25 @@ class CustomCell(nn.Module):
         self.state_size: int = _state_size(module)
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        out, after = _in_mode(self.module, learns(self)).run(x, state)
+        out, after = _passed(self.module, _in_mode(self.module, learns(self)).run, x, state)
         return out, after
 
 
 def is_own(layer: nn.Module) -> bool:
     """Returns True for a layer of the user's own."""
     return isinstance(layer, Custom | CustomCell)
+
+
+def _passed(module: nn.Module, call: Callable[..., Any], *inputs: Tensor) -> Any:
+    """Returns what a call of a layer gives. Raises OwnLossError if it fails, other than for a lack of memory."""
+    try:
+        return call(*inputs)
+    except (MemoryError, torch.cuda.OutOfMemoryError):
+        raise
+    except Exception as error:  # it may raise anything
+        raise OwnLossError(
+            "{name}, a custom layer, failed: {error}", name=type(module).__name__, error=own.described(error)
+        ) from error
 
 
 def _in_mode(module: Any, learning: bool) -> Any:
@@ -96,7 +108,10 @@ def _shape_of(layer: Custom | CustomCell, shape: Shape) -> Shape:
     x = torch.zeros(*batch, *shape)
     try:
         out, state = (layer(x), None) if isinstance(layer, Custom) else layer.run(x, _state(layer))
-    except Exception as error:  # it may raise anything
+    except OwnLossError as error:
+        reason = error.__cause__ or error
+        raise ValueError(_text(tr("zeros {shape} cannot pass", shape=tuple(x.shape)), reason)) from reason
+    except Exception as error:  # a cell may give no two values
         raise ValueError(_text(tr("zeros {shape} cannot pass", shape=tuple(x.shape)), error)) from error
     if isinstance(layer, CustomCell) and getattr(state, "shape", None) != _state(layer).shape:
         size = tuple(getattr(state, "shape", ()))
@@ -130,7 +145,7 @@ def _checked(out: Any, batch: Shape) -> Shape:
     return tuple(out.shape[axes:])
 
 
-def _text(subject: str, error: Exception) -> str:
+def _text(subject: str, error: BaseException) -> str:
     return f"{subject}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
@@ -143,7 +158,7 @@ _marked: set[type] = set()
 
 
 class OwnLossError(UserError, ValueError):
-    """A loss or a statistic of a layer of the user's own is unusable; the message says why."""
+    """A layer of the user's own fails, or its loss or a statistic is unusable; the message says why."""
 
 
 def mark(layer: nn.Module) -> None:
@@ -334,4 +349,8 @@ def _number(key: str, value: Any, name: str) -> Tensor:
         number = torch.as_tensor(value).detach().clone()
         if number.numel() == 1 and not number.is_complex():
             return number.reshape(()).float()
-    raise OwnLossError("{name}: {key} is {value!r:.120}; expected a number", name=name, key=key, value=value)
+    if isinstance(value, Tensor):
+        value = tr("a tensor of {kind} with shape {shape}", kind=value.dtype, shape=tuple(value.shape))
+    else:
+        value = " ".join(repr(value)[:120].split())
+    raise OwnLossError("{name}: {key} is {value}; expected a number", name=name, key=key, value=value)

@@ -5,25 +5,14 @@ import sys
 from collections.abc import Callable
 
 from config.read.loader import ConfigError, RunConfig
-from config.tell.language import tr
+from config.tell.language import UserError, tr
 from config.tell.names import without_password
 from config.tell.system_errors import refusal
-from envs.base import EnvError
 from framework.assemble import fit
 from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
-from framework.errors import (
-    ERROR,
-    MISTAKE,
-    Interrupted,
-    JoystickError,
-    Stopped,
-    of_machine,
-    passes,
-    silence,
-    without_memory,
-)  # fmt: skip
+from framework.errors import ERROR, MISTAKE, Interrupted, Stopped, of_machine, passes, silence, without_memory
 from framework.runs import supervisor_pipe
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.screen.stages import stage
@@ -129,7 +118,7 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
         if config is not None:
             check(config)
         return work()
-    except (JoystickError, ConfigError, EnvError) as error:
+    except (UserError, ConfigError) as error:
         return _failed(str(error), error)
     except KeyboardInterrupt:
         print(tr("stopped"), file=sys.stderr)

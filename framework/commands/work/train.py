@@ -4,10 +4,9 @@ import sys
 from functools import partial
 
 from config.read.loader import RunConfig
-from config.tell.language import tr
-from envs.base import EnvError
+from config.tell.language import UserError, tr
 from framework.disk.task_dir import circumstances
-from framework.errors import ERROR, MISTAKE, CheckpointError, JoystickError
+from framework.errors import ERROR, MISTAKE, CheckpointError
 from framework.runs import run_files, supervisor_pipe
 from framework.runs.experiment import Experiment
 from framework.runs.session import Run
@@ -25,7 +24,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
             with training:
                 status = _train(training, signals)
             return status or (MISTAKE if training.mirror is not None and training.mirror.is_behind else 0)
-        except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
+        except (UserError, OSError, MemoryError, RuntimeError) as error:
             # a checkpoint that does not fit will not fit the next time
             if (command := _resume(training)) and not isinstance(error, CheckpointError):
                 error.add_note(command)

@@ -1,0 +1,72 @@
+"""Looks at what the functions of a user's own agent return, each once, at its first call."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from algos.base import Act, Agent, Result, UnfitError
+from config.tell.language import tr
+
+
+def look_at(agent: Agent) -> None:
+    """Makes the functions of an agent raise UnfitError at their first call if they return what they must not. Raises it
+    for a name in KEPT that the agent does not have."""
+    for name in agent.KEPT:
+        if not hasattr(agent, name):
+            raise UnfitError(
+                "KEPT of {agent} names {name!r}, and the agent has no attribute of this name after __init__",
+                agent=_name(agent),
+                name=name,
+            )
+    for function in ("act", "sample_action", "predict_action", "evaluate_action"):
+        if hasattr(agent, function):
+            setattr(agent, function, partial(_called, agent, function, _fault_of_act))
+    agent.update = partial(_called, agent, "update", _fault_of_result)  # type: ignore[method-assign]
+
+
+def _called(agent: Agent, function: str, fault_of: Callable[[Any], str | None], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function of the class for the first time, and leaves later calls to it."""
+    vars(agent).pop(function, None)
+    value = getattr(agent, function)(*args, **kwargs)
+    if (fault := fault_of(value)) is not None:
+        raise UnfitError("{function} of {agent} returned {fault}", function=function, agent=_name(agent), fault=fault)
+    return value
+
+
+def _name(agent: Agent) -> str:
+    return f"{type(agent).__module__}.{type(agent).__qualname__}"
+
+
+def _fault_of_act(act: Any) -> str | None:
+    """Returns what came instead of an Act, and what is expected; None for an Act."""
+    if not isinstance(act, Act):
+        return tr("{kind}; expected an Act of algos.base, such as Act(action)", kind=_kind(act))
+    if not isinstance(act.action, np.ndarray):
+        return tr("an Act whose action is {kind}; expected a numpy array", kind=_kind(act.action))
+    return None
+
+
+def _fault_of_result(result: Any) -> str | None:
+    """Returns what came instead of a Result, and what is expected; None for a Result."""
+    if not isinstance(result, Result):
+        return tr("{kind}; expected a Result of algos.base, such as Result(metrics)", kind=_kind(result))
+    if not isinstance(result.metrics, dict):
+        return tr("a Result whose metrics are {kind}; expected a dict", kind=_kind(result.metrics))
+    for name, value in result.metrics.items():
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            return tr(
+                "a Result whose metric {name} is {kind}; expected a tensor with one number",
+                name=name,
+                kind=_kind(value),
+            )
+    return None
+
+
+def _kind(value: Any) -> str:
+    """Returns what a value is, for a message."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        return tr("{kind} of shape {shape}", kind=type(value).__name__, shape=tuple(value.shape))
+    return "None" if value is None else type(value).__name__

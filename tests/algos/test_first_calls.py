@@ -1,0 +1,111 @@
+"""Mistakes in an algorithm of the user's own: each is one sentence, when its functions are called first."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import algos
+from algos.base import Act, Agent, Result, Streams, UnfitError
+from algos.first_calls import look_at
+
+NAME = r"test_first_calls\.Own"
+
+
+class Own(Agent):
+    """Returns what it is made with."""
+
+    KEPT = ("network",)
+
+    def __init__(self, act=None, result=None):
+        super().__init__(None, None, Streams(0), torch.device("cpu"))
+        self.network, self.acted, self.result = torch.nn.Linear(1, 1), act, result
+
+    def predict_action(self, obs, state, mask=None):
+        return self.acted
+
+    def update(self, batch):
+        return self.result
+
+
+class Unkept(Own):
+    KEPT = ("network", "optimiser")
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"loss": torch.zeros(())}, r"returned dict; expected a Result of algos\.base"),
+        (None, r"returned None; expected a Result of algos\.base"),
+        (Result(torch.zeros(2)), r"returned a Result whose metrics are Tensor of shape \(2,\); expected a dict"),
+        (Result({"loss": 0.5}), "returned a Result whose metric loss is float; expected a tensor with one number"),
+        (
+            Result({"loss": torch.zeros(3)}),
+            r"returned a Result whose metric loss is Tensor of shape \(3,\); expected a tensor with one number",
+        ),
+    ],
+)
+def test_an_update_that_returns_no_result_is_named_with_what_it_returned(result, message):
+    agent = Own(result=result)
+    look_at(agent)
+    with pytest.raises(UnfitError, match=rf"update of .*{NAME} {message}"):
+        agent.update({})
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (np.zeros(3), r"returned ndarray of shape \(3,\); expected an Act of algos\.base, such as Act\(action\)"),
+        (Act([1, 2]), "returned an Act whose action is list; expected a numpy array"),
+    ],
+)
+def test_acting_that_returns_no_act_is_named_with_what_it_returned(act, message):
+    agent = Own(act)
+    look_at(agent)
+    with pytest.raises(UnfitError, match=rf"predict_action of .*{NAME} {message}"):
+        agent.sample_action(np.zeros((3, 1)), None, None, None)
+
+
+def test_only_the_first_call_of_a_function_is_looked_at():
+    agent = Own(Act(np.zeros(1)), Result({"loss": torch.zeros(())}))
+    look_at(agent)
+    agent.update({})
+    agent.predict_action(None, None)
+    assert not {"update", "predict_action"} & vars(agent).keys()
+
+
+def test_a_name_in_kept_that_the_agent_lacks_is_named_before_it_acts():
+    with pytest.raises(UnfitError, match=r"KEPT of .*\.Unkept names 'optimiser', and the agent has no attribute of"):
+        look_at(Unkept())
+
+
+# ------------------------------------------------------------------------------------------------------- packages
+
+CONFIG = "from algos.common.settings import NetworkConfig\n\nclass Config(NetworkConfig):\n    pass\n"
+UNFINISHED = "from algos.common.parts.acting import ActingAgent\n\nclass Agent(ActingAgent):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("without_file", None, r"without_file has no file agent\.py, in which its class Agent is expected"),
+        (
+            "misnamed",
+            "class Agnt:\n    pass\n",
+            r"misnamed\.agent has no class Agent that inherits from algos",
+        ),
+        ("of_no_kind", "class Agent:\n    pass\n", r"of_no_kind\.agent has no class Agent that inherits from"),
+        ("unfinished", UNFINISHED, r"class Agent of unfinished\.agent lacks functions: act, update"),
+    ],
+)
+def test_a_package_without_a_whole_agent_is_told_what_it_lacks(name, code, message, tmp_path: Path, monkeypatch):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text(f"from {name}.config import Config\n")
+    (tmp_path / name / "config.py").write_text(CONFIG)
+    if code is not None:
+        (tmp_path / name / "agent.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UnfitError, match=message):
+        algos.make_agent(importlib.import_module(name))
