@@ -20,6 +20,7 @@ from framework.assemble.identity import check_identity, name_now
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
+from framework.screen.formatting import counted
 from framework.screen.stages import stage
 
 FIXED_GENERAL = {
@@ -31,6 +32,8 @@ ADJUSTABLE_ENV = {"render_mode"}
 DATA = "algo_cfg.data"
 """Setting that names data. A resume may name them by another path: the SHA-256 in the checkpoint tells whether it leads
 to the same content."""
+COUNTED = {"max_episode": "episode", "max_total_step": "step", "max_update": "update"}
+"""Limit -> what it counts."""
 Sections = dict[str, dict[str, Any]]
 
 
@@ -101,7 +104,17 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
             if key == "algo_name" and name_now(before[key]) == name_now(value):
                 continue
             line = f"{section}.{key}: {before[key]} -> {value}"
-            if key in allowed[section] or (f"{section}.{key}" == DATA and before[key] and _learns_from_data(config)):
+            if key in COUNTED and (before[key] <= 0 or value < before[key]) and 0 < value < (done := _done(saved, key)):
+                refused.append(
+                    tr(
+                        "{section}.{key}={value}: the run has trained {amount} already; expected a higher number",
+                        section=section,
+                        key=key,
+                        value=value,
+                        amount=counted(done, COUNTED[key]),
+                    )
+                )
+            elif key in allowed[section] or (f"{section}.{key}" == DATA and before[key] and _learns_from_data(config)):
                 changed.append(line)
             elif key not in recorded:
                 setting = f"{section}.{key}={json.dumps(before[key])}"
@@ -129,6 +142,11 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
 def _learns_from_data(config: RunConfig) -> bool:
     """Returns True if the memory of a run holds given data."""
     return offline.data_of(config, offline.memory_of(config)) is not None
+
+
+def _done(saved: Saved, limit: str) -> int:
+    """Returns how much of what a limit counts the run of a checkpoint has trained."""
+    return int(saved.tree.get("count", {}).get(COUNTED[limit], 0))
 
 
 def _algorithms(config: RunConfig) -> dict[str, AlgoConfig]:

@@ -47,6 +47,21 @@ def saved_in(task):
     return CheckpointStore(task / "models").newest(print)
 
 
+LIMITS = [("max_total_step", "300 steps"), ("max_episode", "30 episodes"), ("max_update", "3 updates")]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_below_what_is_trained_is_refused(limit, task):
+    """A higher one that the run has overshot, as a group may ask for, ends it as it is."""
+    (name, amount), saved = limit, saved_in(task)
+    saved.tree["count"] = {"step": 300, "episode": 30, "update": 3}
+    with pytest.raises(ConfigError, match=f"general_cfg.{name}=2: the run has trained {amount} already; expected"):
+        resume.changes(config(f"general_cfg.{name}=2", resumed=str(task)), saved)
+    saved.facts["config"] = resume.plain(config(f"general_cfg.{name}=1", resumed=str(task)))
+    raised = config(f"general_cfg.{name}=2", resumed=str(task))
+    assert resume.changes(raised, saved) == (f"general_cfg.{name}: 1 -> 2",)
+
+
 def test_a_run_without_a_past_gets_a_folder_of_its_own():
     start = resume.start(config(), SPEC)
     assert (start.saved, start.branch, start.changed) == (None, False, ())
