@@ -158,10 +158,11 @@ def _naming(path: Path) -> Iterator[None]:
     except Exception as error:  # each format has errors of its own
         text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         text = next(iter(text.splitlines()), "")
-        reason = re.sub(rf"^{re.escape(str(path))}[ :：] *", "", text)  # Chinese has a colon of its own
-        if not isinstance(error, OSError | DataError) and not text.startswith(str(path)):
-            reason = tr("it is damaged: {reason}", reason=reason or type(error).__name__)
-        raise DataError(f"{as_written(path)}: {reason}") from error
+        if re.match(rf"{re.escape(str(path))}[ :：]", text):  # Chinese has a colon of its own
+            raise DataError(f"{as_written(path)}{text.removeprefix(str(path))}") from error
+        if not isinstance(error, OSError | DataError):
+            text = tr("it is damaged: {reason}", reason=text or type(error).__name__)
+        raise DataError(f"{as_written(path)}: {text}") from error
 
 
 def open_data(data: str | Path | Sequence[str | Path]) -> Dataset:

@@ -498,9 +498,18 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.npz"]
 
 
-@pytest.mark.parametrize("sentence", ["{path} is cut off", "{path}: is cut off", "{path}：is cut off", "is cut off"])
+@pytest.mark.parametrize("sentence", ["{path} is cut off", "{path}: it is cut off", "{path}：被截断", "it is cut off"])
 def test_the_name_of_a_file_is_said_once(tmp_path, sentence):
     path = tmp_path / "a.npz"
     with pytest.raises(DataError) as caught, _naming(path):
         raise DataError(sentence.format(path=path))
-    assert str(caught.value) == f"{path}: is cut off"
+    said = sentence if "{path}" in sentence else "{path}: it is cut off"
+    assert str(caught.value) == said.format(path=path)
+
+
+def test_an_empty_pickle_is_said_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "zero.pkl"
+    path.touch()
+    with pytest.raises(DataError) as caught:
+        open_data(path)
+    assert str(caught.value) == f"{path} is damaged: it is empty"
