@@ -40,8 +40,8 @@ def read(path: Path) -> Iterator[Block]:
 
 
 def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, bytes]]:
-    """Yields number and bytes of each line. Raises DataError for a line that is too long; parts: what should be
-    shorter; most: bytes of a line."""
+    """Yields number and bytes of each line that is not blank. Raises DataError for a line that is too long; parts: what
+    should be shorter; most: bytes of a line."""
     number = 0
     while line := file.readline(most + 1):
         number += 1
@@ -52,7 +52,8 @@ def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, byte
                 limit=most / 2**20,
                 parts=parts,
             )
-        yield number, line
+        if not line.isspace():
+            yield number, line
 
 
 def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:

@@ -69,6 +69,8 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
         raise DataError("{path} cannot be read: {error}", path=path, error=reason_of(error)) from None
     with file:
         for number, line in enumerate(file, start=1):
+            if line.isspace():
+                continue
             if not line.endswith(b"\n") and not is_whole(line):
                 return
             try:

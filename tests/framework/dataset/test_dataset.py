@@ -507,6 +507,16 @@ def test_the_name_of_a_file_is_said_once(tmp_path, sentence):
     assert str(caught.value) == said.format(path=path)
 
 
+@pytest.mark.parametrize("blank", ["\n", "\r\n", " \t", "\n\n"])
+def test_a_blank_line_is_no_episode(tmp_path: Path, blank: str) -> None:
+    path = jsonl(tmp_path / "a.jsonl", *THREE)
+    path.write_text(path.read_text() + blank)
+    assert open_data(path).summary.episodes == 3
+    path.write_text(blank)
+    with pytest.raises(DataError, match="it holds no transition"):
+        open_data(path)
+
+
 def test_an_empty_pickle_is_said_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "zero.pkl"
     path.touch()

@@ -322,7 +322,7 @@ def test_a_bomb_of_zeros_is_read_in_pieces_or_refused_for_its_steps(tmp_path: Pa
         ("[" * 100_000, "line 1: it is nested too deep"),
         ('{"obs": 5, "action": 5, "reward": 5, "terminated": 5}', "line 1: obs is not a list"),
         ("9" * 10_000, "line 1: "),
-        ("\n", "line 1: it is not JSON"),
+        ("\nnull", "line 2: an object with a list for each column is needed"),
         (json.dumps(LISTS | {"dtypes": {"obs": "O"}}), "dtypes must name a dtype of numpy"),
         (json.dumps(LISTS | {"dtypes": [1]}), "dtypes must name a dtype of numpy"),
         (json.dumps(LISTS | {"dtypes": {"action": "uint8"}, "action": [0, 1, 2, 3, 4, 5, 256]}), "does not fit uint8"),

@@ -103,6 +103,13 @@ def test_a_last_line_without_its_end_is_read_if_it_is_whole():
                 joystick.read_traces(path)
 
 
+def test_a_blank_line_of_traces_is_no_piece():
+    [path] = (traced(steps=60) / "results" / "traces").iterdir()
+    steps = len(joystick.read_traces(path)["t"])
+    path.write_bytes(path.read_bytes() + b"\n \r\n ")
+    assert len(joystick.read_traces(path)["t"]) == open_data(str(path)).summary.transitions == steps
+
+
 def test_a_file_of_traces_becomes_a_data_set_of_minari(tmp_path, monkeypatch):
     pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "sets"))
