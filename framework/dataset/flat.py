@@ -45,7 +45,8 @@ def steps(names: Collection[str], opened: Callable[[str], Flat]) -> Iterator[Blo
 
 def _ogbench(names: Collection[str], opened: Callable[[str], Flat]) -> Iterator[Block]:
     """Yields the steps of a file of OGBench: `terminals` ends a trajectory that was cut off, and where the task is
-    over, `masks` is 0. There may be no rewards, which its programs compute from a goal."""
+    over, `masks` is 0. Without next_obs, the last row of a trajectory is no step: it holds the last observation, and an
+    action that leads nowhere. There may be no rewards, which its programs compute from a goal."""
     given = [name for name in names if name not in ("terminals", "masks", "truncated", "timeouts")]
     rewarded = not {"reward", "rewards"}.isdisjoint(given)
     known = renamed([*given, *([] if rewarded else ["rewards"]), "terminals"])
@@ -55,8 +56,9 @@ def _ogbench(names: Collection[str], opened: Callable[[str], Flat]) -> Iterator[
     for block in blocks(columns):
         values = dict(block.columns)
         ends, goes_on = one_each("terminals", values["terminated"]), values.pop("mask", np.ones(len(values["obs"])))
-        over = one_each("masks", goes_on) == 0
-        values |= {"terminated": over, "truncated": (ends != 0) & ~over}
+        ends, over = ends != 0, one_each("masks", goes_on) == 0
+        over &= ~ends | ("next_obs" in values)
+        values |= {"terminated": over, "truncated": ends & ~over}
         values.setdefault("reward", np.zeros(len(ends), np.float32))
         yield block._replace(columns=values, rewarded=rewarded)
 

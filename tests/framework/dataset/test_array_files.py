@@ -93,6 +93,24 @@ def test_masks_of_ogbench_tell_where_the_task_is_over(tmp_path: Path) -> None:
     assert piece["truncated"].tolist() == [False, False, False, True]
 
 
+@pytest.mark.parametrize("first", [1, 0])
+def test_the_last_observation_of_a_trajectory_of_ogbench_is_no_step_whatever_its_mask(
+    tmp_path: Path, first: int
+) -> None:
+    """By hand: two trajectories of 3 states, of which the last ones reach the goal. first: mask of the second state."""
+    obs = np.arange(6, dtype=np.float32)[:, None]
+    columns: dict[str, Any] = {"observations": obs, "actions": obs, "rewards": np.ones(6)}
+    ends, masks = np.array([0, 0, 1, 0, 0, 1.0]), np.array([1, first, 0, 1, 1, 0.0])
+    np.savez(tmp_path / "cube.npz", **columns, terminals=ends, masks=masks)
+    [piece] = open_data(tmp_path / "cube.npz").pieces()
+    assert piece["obs"][:, 0].tolist() == [0, 1, 3, 4]
+    assert piece["terminated"].tolist() == [False, not first, False, False]
+    assert piece["truncated"].tolist() == [False, bool(first), False, True]
+    np.savez(tmp_path / "loaded.npz", **columns, next_observations=obs + 1, terminals=ends, masks=masks)
+    [piece] = open_data(tmp_path / "loaded.npz").pieces()
+    assert piece["terminated"].tolist() == [False, not first, True, False, False, True]
+
+
 def test_data_without_rewards_are_for_imitation_alone(tmp_path: Path) -> None:
     from gymnasium.spaces import Box
 
