@@ -2,15 +2,20 @@
 
 import inspect
 from collections import deque
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, MultiBinary, MultiDiscrete, Tuple
+from pydantic import Field, TypeAdapter
 
+from config.model.fields import Int, PositiveInt
 from config.own import objects as own
 from config.tell.language import tr
 from envs.base import Array
+
+Count = Annotated[Int, Field(ge=0)]
+HeightAndWidth = Annotated[list[PositiveInt], Field(min_length=2, max_length=2)]
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """Weights of red, green and blue in perceived brightness (ITU-R BT.601)."""
@@ -19,7 +24,7 @@ LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 class FrameStack(gymnasium.ObservationWrapper):
     """Stacks the last observations: images [k, H, W] or [k * C, H, W], vectors [k * D]."""
 
-    def __init__(self, env: gymnasium.Env, stack_size: int = 4) -> None:
+    def __init__(self, env: gymnasium.Env, stack_size: PositiveInt = 4) -> None:
         super().__init__(env)
         space = _box(env, "FrameStack")
         self.stack_size = stack_size
@@ -55,7 +60,7 @@ class FrameStack(gymnasium.ObservationWrapper):
 class SelectObservation(gymnasium.ObservationWrapper):
     """Selects entries of a vector, such as positions without velocities, which makes a recurrent policy necessary."""
 
-    def __init__(self, env: gymnasium.Env, indices: list[int]) -> None:
+    def __init__(self, env: gymnasium.Env, indices: list[Count]) -> None:
         super().__init__(env)
         space = _box(env, "SelectObservation")
         wrong = [index for index in indices if not 0 <= index < space.shape[0]] if len(space.shape) == 1 else indices
@@ -132,7 +137,7 @@ class GrayScale(gymnasium.ObservationWrapper):
 class Resize(gymnasium.ObservationWrapper):
     """Resizes images [H, W] or [H, W, C], uint8; each pixel is the mean of the area that it covers."""
 
-    def __init__(self, env: gymnasium.Env, shape: int | list[int] = 84) -> None:
+    def __init__(self, env: gymnasium.Env, shape: PositiveInt | HeightAndWidth = 84) -> None:
         super().__init__(env)
         space = _box(env, "Resize")
         if space.dtype != np.uint8 or len(space.shape) not in (2, 3):
@@ -154,7 +159,7 @@ class Resize(gymnasium.ObservationWrapper):
 class MaxAndSkip(gymnasium.Wrapper):
     """Repeats each action for some frames: sums rewards, observes the maximum of the last two frames."""
 
-    def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
+    def __init__(self, env: gymnasium.Env, skip: PositiveInt = 4) -> None:
         super().__init__(env)
         _at_least_one(self, skip)
         self._skip = skip
@@ -181,7 +186,7 @@ def _at_least_one(wrapper: gymnasium.Wrapper, skip: int) -> None:
 class SkipFrame(gymnasium.Wrapper):
     """Repeats each action for some frames: sums rewards, observes the last frame."""
 
-    def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
+    def __init__(self, env: gymnasium.Env, skip: PositiveInt = 4) -> None:
         super().__init__(env)
         _at_least_one(self, skip)
         self._skip = skip
@@ -199,7 +204,7 @@ class SkipFrame(gymnasium.Wrapper):
 class NoopReset(gymnasium.Wrapper):
     """Takes 1 to `noop_max` steps with action 0 after a reset; the number follows from the episode's seed."""
 
-    def __init__(self, env: gymnasium.Env, noop_max: int = 30) -> None:
+    def __init__(self, env: gymnasium.Env, noop_max: Count = 30) -> None:
         super().__init__(env)
         self._most = noop_max
 
@@ -236,7 +241,7 @@ class SignReward(gymnasium.RewardWrapper):
 class WarpFrame(gymnasium.ObservationWrapper):
     """Combines GrayScale and Resize: [H, W, 3] to [height, width], uint8."""
 
-    def __init__(self, env: gymnasium.Env, width: int = 84, height: int = 84) -> None:
+    def __init__(self, env: gymnasium.Env, width: PositiveInt = 84, height: PositiveInt = 84) -> None:
         super().__init__(env)
         gray = GrayScale(env)
         self._steps = (gray, Resize(gray, [height, width]))
@@ -314,12 +319,19 @@ def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymn
 
 def arguments(kind: type[gymnasium.Wrapper], settings: dict[str, Any]) -> dict[str, Any]:
     """Returns settings as a wrapper takes them: a list, which is what YAML can say, is a tuple where the annotation of
-    the parameter has tuples and no lists."""
+    the parameter has tuples and no lists. Raises pydantic's ValidationError for a setting of ours that is wrong."""
+    if kind in OURS.values():
+        return {key: adapter(kind, key).validate_python(value, strict=True) for key, value in settings.items()}
     parameters = {parameter.name: str(parameter.annotation).lower() for parameter in own.parameters_of(kind) or ()}
     tuples = {name for name, annotation in parameters.items() if "tuple" in annotation and "list" not in annotation}
     return {
         key: tuple(value) if key in tuples and isinstance(value, list) else value for key, value in settings.items()
     }
+
+
+def adapter(kind: type[gymnasium.Wrapper], key: str) -> TypeAdapter[Any]:
+    """Returns what checks a setting of one of our wrappers."""
+    return TypeAdapter(get_type_hints(kind.__init__, include_extras=True)[key])
 
 
 def _as_arrays(space: gymnasium.Space, value: Any) -> Any:
@@ -346,7 +358,11 @@ def _box(env: gymnasium.Env, name: str) -> Box:
 def explain(name: str) -> str:
     """Returns a wrapper's settings and the first paragraph of its help."""
     kind = find(name)
-    taken = [str(parameter) for parameter in list(inspect.signature(kind).parameters.values())[1:]]
+    parameters = list(inspect.signature(kind).parameters.values())[1:]
+    if kind in OURS.values():  # without their bounds
+        types = get_type_hints(kind.__init__)
+        parameters = [parameter.replace(annotation=types[parameter.name]) for parameter in parameters]
+    taken = [str(parameter) for parameter in parameters]
     help_text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
     use = tr("{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]", name=name)
     listed = tr("settings: {names}", names=", ".join(taken) or tr("none"))

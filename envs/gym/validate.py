@@ -9,6 +9,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from config.model.fields import Problem
 from config.own import env_packages
 from config.own import objects as own
+from config.own.values import value_problems
 from config.tell.language import tr
 from envs.common import registry, wrappers
 from envs.common.headless import without_display
@@ -166,5 +167,8 @@ def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
         except (own.OwnError, ValueError) as error:
             yield str(error)
             return
-        for problem in own.keyword_problems(kind, settings, skip=1):
+        unfit = list(own.keyword_problems(kind, settings, skip=1))
+        if not unfit and kind in wrappers.OURS.values():
+            unfit = list(value_problems({key: (wrappers.adapter(kind, key), value) for key, value in settings.items()}))
+        for problem in unfit:
             yield f"{name}: {problem.key}: {problem.message}"

@@ -13,7 +13,17 @@ from config.own.env_packages import of_id
 from envs import gym
 from envs.base import EnvError
 from envs.common import headless
-from envs.common.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, NoopReset, Resize, SkipFrame, find
+from envs.common.wrappers import (
+    OURS,
+    FrameStack,
+    GrayScale,
+    MaxAndSkip,
+    NoopReset,
+    Resize,
+    SkipFrame,
+    arguments,
+    find,
+)  # fmt: skip
 from envs.gym import Config, check
 from envs.gym import env as gym_env
 from tests.tools.envs import Corridor, corridor_with, everyone, sample
@@ -50,6 +60,28 @@ def test_a_wrong_setting_is_answered_with_the_nearest_right_one(settings, key, m
     problems = check(Config(**settings))
     assert [problem.key for problem in problems] == [key]
     assert message in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("NoopReset", "noop_max", 2.5, "got 2.5; expected a whole number at least 0"),
+        ("NoopReset", "noop_max", -3, "got -3; expected a whole number at least 0"),
+        ("FrameStack", "stack_size", 0, "got 0; expected a whole number at least 1"),
+        ("BaseSkipFrame", "skip", "4", "got '4' (text); expected a whole number at least 1"),
+        ("SelectObservation", "indices", 2, "got 2; expected a list, each item a whole number at least 0"),
+        ("Resize", "shape", [84], "got [84]; expected a whole number at least 1 or a list of 2, each a whole number a"),
+    ],
+)
+def test_a_value_of_a_wrapper_has_the_type_and_the_bounds_of_its_setting(name, key, value, message):
+    [problem] = check(Config(wrappers=[{"wrapper_name": name, key: value}]))
+    assert problem.key == "wrappers"
+    assert problem.message.startswith(f"{name}: {key}: {message}")
+
+
+def test_a_whole_number_of_a_wrapper_may_be_written_as_a_float():
+    assert check(Config(wrappers=[{"wrapper_name": "FrameStack", "stack_size": 4.0}])) == []
+    assert repr(arguments(FrameStack, {"stack_size": 4.0})) == "{'stack_size': 4}"
 
 
 def test_all_problems_are_reported_at_once():
