@@ -30,6 +30,10 @@ def files(words: str | Path | Sequence[str | Path], start: Path | None = None) -
     return sorted(paths, key=lambda path: natural(as_written(path)))
 
 
+class MissingDataError(DataError):
+    """There is no folder or file of this name."""
+
+
 @contextlib.contextmanager
 def naming_setting(resumed: bool = False) -> Iterator[None]:
     """Turns what is wrong with the data of a run into an error with the setting that names them. resumed: True if
@@ -37,7 +41,11 @@ def naming_setting(resumed: bool = False) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        advice = tr("; a resume takes the same data from another path: algo_cfg.data=PATH") if resumed else ""
+        advice = ""
+        if resumed:
+            advice = tr("; a resume takes the same data from another path: algo_cfg.data=PATH")
+        elif isinstance(error, MissingDataError):
+            advice = tr("; docs/offline.md says how such data is made")
         raise JoystickError(f"algo_cfg.data: {error}{advice}") from error
 
 
@@ -74,7 +82,7 @@ def _meant(word: str, start: Path) -> Iterator[Path]:
         for match in matches:
             yield from _files_of(match)
     elif not exists:
-        raise DataError("{word} does not exist", word=word)
+        raise MissingDataError("{word} does not exist", word=word)
     else:
         yield from _files_of(path)
 

@@ -365,9 +365,9 @@ def test_several_runs_without_their_data_are_refused_before_anything_is_created(
     assert begun({"": config}, "") == 2
     assert begun({"A": config, "B": config}, "two") == 2
     assert capsys.readouterr().err.splitlines() == [
-        "error: algo_cfg.data: nowhere does not exist",
-        "error: A: algo_cfg.data: nowhere does not exist",
-        "B: algo_cfg.data: nowhere does not exist",
+        "error: algo_cfg.data: nowhere does not exist; docs/offline.md says how such data is made",
+        "error: A: algo_cfg.data: nowhere does not exist; docs/offline.md says how such data is made",
+        "B: algo_cfg.data: nowhere does not exist; docs/offline.md says how such data is made",
     ]
     assert not list(tmp_path.iterdir())
 
