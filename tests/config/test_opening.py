@@ -46,6 +46,7 @@ EXCEPTIONS = {
     ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
     ("framework/jobs/supervisor.py", "_once"): "a pipe of this process",
+    ("framework/runs/supervisor_pipe.py", "facts"): "a pipe of this process",
     ("framework/sharing/model_scope.py", "upload"): "a file in a new folder",
     ("framework/storage/index.py", "_boot"): "/proc",
     ("framework/storage/index.py", "_process"): "/proc",
