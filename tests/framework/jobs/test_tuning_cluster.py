@@ -195,7 +195,7 @@ def test_relative_paths_are_those_of_the_command_where_a_machine_has_its_folder(
     settings = f"general_cfg: {general}\nalgo_cfg: {{data: given.npz}}\nenv_cfg: {{id: CartPole-v1}}\n"
     stage = Stage("000", "000", Path("000.yaml"), Path("trials/000"))
     result = StageActor().run(stage, settings.encode(), b"", b"", tmp_path / folder)
-    assert result.complaint.endswith(complaint)
+    assert complaint in result.complaint
     assert bool(result.status) == bool(complaint)
 
 

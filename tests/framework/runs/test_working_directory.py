@@ -174,7 +174,7 @@ def test_data_are_looked_up_where_the_run_was_begun(home: Path, data: str, capsy
     assert not stray(home)
     capsys.readouterr()
     assert main([*words, *length, "algo_cfg.data=second", "--into", "lost"]) == 2
-    assert "algo_cfg.data: second does not exist\n" in capsys.readouterr().err
+    assert "algo_cfg.data: second does not exist" in capsys.readouterr().err
     os.chdir(home)
     Path("bad").mkdir()
     Path("bad/a.npz").write_text("no archive")
