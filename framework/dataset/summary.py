@@ -45,7 +45,7 @@ class Summary:
     obs: Range
     action: Range
     next_obs: Range
-    """Of a terminal step it is the step's own obs, since nothing follows it."""
+    """Range of the observations after the steps; after a terminal one, which nothing follows, of its own obs."""
     next_obs_given: bool = True
     truncated_given: bool = True
     reward_given: bool = True

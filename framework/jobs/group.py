@@ -29,6 +29,7 @@ from framework.pages import figures, group_page
 from framework.runs.signals import StopSignals
 from framework.screen import terminal
 from framework.screen.formatting import (
+    NOT_LEARNING,
     begin_command,
     compare_command,
     counted,
@@ -327,8 +328,7 @@ class Group(Job):
             run = RecordedRun(stage.task)
             warnings = run.warnings
             if run.facts.worse_than_random:
-                page = tr("docs/tutorials/not_learning.md")
-                warnings.append(tr("not above the random policy; what to do: {page}", page=page))
+                warnings.append(tr("not above the random policy; what to do: {page}", page=NOT_LEARNING))
             for warning in warnings:
                 labels.setdefault(warning, []).append(stage.label)
         for warning in [*labels][:MOST_WARNINGS]:

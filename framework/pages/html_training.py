@@ -23,6 +23,7 @@ from framework.pages import html_page as html
 from framework.pages.html_curves import RunCharts
 from framework.screen import outcome
 from framework.screen.formatting import (
+    NOT_LEARNING,
     clock,
     compare_command,
     counted,
@@ -124,10 +125,8 @@ def _outcome(run: RecordedRun, drawn: str) -> str:
         note = tr("Drawn while the run trained, as it stood at {time}. Reload the page later.", time=drawn)
         notes += html.paragraph(note, "quiet")
     if score and not_above_random(_real(score["mean"]), facts.random_return):
-        page = tr("docs/tutorials/not_learning.md")
-        notes += html.paragraph(
-            tr("The score is not above that of the random policy. What to do: {page}", page=page), "warning"
-        )
+        advice = tr("The score is not above that of the random policy. What to do: {page}", page=NOT_LEARNING)
+        notes += html.paragraph(advice, "warning")
     return end + html.cards(outcome_facts(run)) + notes
 
 

@@ -28,6 +28,7 @@ from framework.loop.iteration import Count, Row
 from framework.loop.observer import Narrator
 from framework.screen import stages, terminal
 from framework.screen.formatting import (
+    NOT_LEARNING,
     clock,
     counted,
     listed,
@@ -449,7 +450,7 @@ def _score_rows(outcome: Outcome) -> list[terminal.Row]:
     poor = not_above_random(outcome.score["mean"], outcome.random_return)
     both = f"{score}   ({compared})" if compared else score
     line = tr("{scores}: not above the random policy", scores=both) if poor else both
-    advice = [(tr("what to do"), tr("docs/tutorials/not_learning.md"))] if poor else []
+    advice = [(tr("what to do"), NOT_LEARNING)] if poor else []
     if cells(line) <= WIDTH - LABELS:
         return [(tr("score"), line), *advice]
     against = tr("{scores}: not above the random policy", scores=compared) if poor else compared

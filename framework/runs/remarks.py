@@ -1,4 +1,4 @@
-"""What a newcomer would wonder about at the end of a run."""
+"""Remarks at the end of a run, on what a newcomer would wonder about."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos.base import EnvSpec
+from config.config import RUN_LIMITS
 from config.model.arrays import Array
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -16,8 +17,6 @@ from framework.loop.iteration import Count
 from framework.policies.policy_plan import PolicyPlan, plan
 from framework.screen.formatting import counted, short
 
-LIMITS = "max_total_step", "max_episode", "max_update", "max_iteration", "max_time"
-"""Stop rules that end a training whose task may not be learned."""
 OVERSHOOT = 1.05
 """Share of a limit above which the summary says why training went beyond it."""
 LEAST_STEPS = 1000
@@ -43,7 +42,7 @@ def remarks(
         else:
             yield tr("nothing was learned: 0 updates")
     policies = [policy for policy in plan(config, spec).policies if policy.slots]
-    is_trained = count.update and count.step >= LEAST_STEPS and reason.partition(" ")[0] in LIMITS
+    is_trained = count.update and count.step >= LEAST_STEPS and reason.partition(" ")[0] in RUN_LIMITS
     if is_trained and not policies:
         yield from faults(config, spec.action_space, run.episodes, is_poor)
     cfg = config.general

@@ -96,6 +96,10 @@ def scored(score: Mapping[str, Any]) -> str:
     return tr("{score} over {episodes}", score=spread(score), episodes=counted(int(episodes), "episode"))
 
 
+NOT_LEARNING = tr("docs/tutorials/not_learning.md")
+"""Page on runs that are no better than chance."""
+
+
 def not_above_random(score: float | None, random_return: float | None) -> bool:
     """True if both are known and the score is no better than that of random actions."""
     return score is not None and random_return is not None and score <= random_return
