@@ -1,7 +1,7 @@
 """Complete and valid configuration of one run, and its form as YAML."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +13,7 @@ from config.model.memory_spec import whole_rounds
 from config.model.schema import AlgoConfig, EnvConfig
 from config.read.yaml_reader import inline
 from config.tell.help_texts import help_text
+from config.tell.language import tr
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,16 @@ class RunConfig:
         return policies.joined(package.NAME for package in self.policy_packages.values() or [self.algo_package])
 
     @property
+    def env_id(self) -> str:
+        """Id of the environment, or the kind of one that has none."""
+        return str(getattr(self.env, "id", self.general.env_name))
+
+    @property
+    def title(self) -> str:
+        """What is trained, in words: PPO on CartPole-v1."""
+        return tr("{algorithms} on {environment}", algorithms=self.algorithms, environment=self.env_id)
+
+    @property
     def learning(self) -> tuple[AlgoConfig, ...]:
         """Settings of the algorithms that learn; known before the environment is."""
         trained = tuple(policy for policy in self.policies.values() if policy.train)
@@ -83,6 +94,10 @@ class RunConfig:
         of_round = rows * min((algo.memory(rows).fragment for algo in self.learning), default=1)
         limits = (cfg.max_total_step, cfg.max_iteration * whole_rounds(cfg.iteration_steps, of_round))
         return min((limit for limit in limits if limit > 0), default=None)
+
+    def with_general(self, **changes: Any) -> "RunConfig":
+        """Returns the same configuration with other general settings, which are not checked."""
+        return replace(self, general=self.general.model_copy(update=changes))
 
     def sections(self) -> dict[str, Strict]:
         """Returns the three sections, and a section policies_cfg.NAME for each policy."""

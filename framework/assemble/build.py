@@ -104,10 +104,9 @@ def open_drawing(config: RunConfig, watch: Watch) -> Callable[[], contextlib.Abs
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     """Returns the description of an environment that an agent gets."""
     model = env.model if config.algo.NEEDS_MODEL else None
-    env_id = getattr(config.env, "id", config.general.env_name)
     spaces = env.observation_space, env.action_space
     return EnvSpec(
-        env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint,
+        config.env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint,
         starts=(env.observation_start, env.action_start),
     )  # fmt: skip
 

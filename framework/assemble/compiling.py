@@ -1,7 +1,6 @@
 """Decides whether the gradient steps of updates are compiled (general_cfg.compile)."""
 
 import math
-from dataclasses import replace
 
 import algos
 from config.model.memory_spec import ReplaySpec
@@ -29,7 +28,7 @@ def with_compile(config: RunConfig) -> RunConfig:
         chosen = "on" if pays and config.general.mp_backend == "single" else "off"
     if chosen == "on" and not is_asked_for(config) and reason_not(config) is not None:
         chosen = "off"
-    return replace(config, general=config.general.model_copy(update={"compile": chosen}))
+    return config.with_general(compile=chosen)
 
 
 def is_asked_for(config: RunConfig) -> bool:

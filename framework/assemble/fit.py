@@ -113,7 +113,7 @@ def _rows_that_fit(config: RunConfig) -> None:
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     """Returns pairs of a setting and the reason why it does not suit the environment."""
-    env_id = getattr(config.env, "id", config.general.env_name)
+    env_id = config.env_id
     if env.joint is not None:
         return list(_joint_problems(config, env, env_id))
     if config.policies:

@@ -1,6 +1,5 @@
 """The identity of a run: the facts that must agree for a checkpoint to be loaded, and the seed."""
 
-from dataclasses import replace
 from typing import Any
 
 from algos.base import EnvSpec
@@ -21,7 +20,7 @@ def with_seed(config: RunConfig) -> RunConfig:
         return config
     recorded = load_task_config(config.task).settings() if config.task else {}
     seed = recorded.get("general_cfg", {}).get("seed") or draw_seed()
-    return replace(config, general=config.general.model_copy(update={"seed": seed}))
+    return config.with_general(seed=seed)
 
 
 def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:

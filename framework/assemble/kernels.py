@@ -1,6 +1,5 @@
 """Decides which kernels a run computes with (general_cfg.kernels), and sets them in each of its processes."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,7 +16,7 @@ def with_kernels(config: RunConfig) -> RunConfig:
     if config.general.kernels is not None:
         return config
     kernels = _measured() if config.task is None else _recorded(config.task)
-    return replace(config, general=config.general.model_copy(update={"kernels": kernels}))
+    return config.with_general(kernels=kernels)
 
 
 def use_kernels(config: RunConfig) -> None:

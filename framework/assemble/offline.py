@@ -32,7 +32,7 @@ def with_updates(config: RunConfig) -> RunConfig:
     if not epochs or not isinstance(memory, ReplaySpec) or (data := data_of(config, memory)) is None:
         return config
     updates = updates_of(data, cfg.seed, epochs, memory.batch_size * memory.sequence)
-    return replace(config, general=cfg.model_copy(update={"max_update": updates}))
+    return config.with_general(max_update=updates)
 
 
 def data_return(config: RunConfig) -> float | None:

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import cloudpickle
 
@@ -76,7 +75,7 @@ def _without_absent_gpu(config: RunConfig) -> RunConfig:
         tr("no GPU here: num_gpus_per_learner {number:g} is not used, and learners use the CPU", number=cfg.gpus),
         flush=True,
     )
-    return replace(config, general=cfg.model_copy(update={"num_gpus_per_learner": 0}))
+    return config.with_general(num_gpus_per_learner=0)
 
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:

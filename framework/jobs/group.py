@@ -4,7 +4,6 @@ import contextlib
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +82,7 @@ class Group(Job):
         """Writes the settings of a new group, without the address of a cluster: which one is asked is said with each
         command."""
         for file, config in {member.file: config for member, config in self.members.items()}.items():
-            general = config.general.model_copy(update={"ray_address": None})
-            write_whole(self.folder / file, replace(config, general=general).to_yaml().encode())
+            write_whole(self.folder / file, config.with_general(ray_address=None).to_yaml().encode())
 
     def begin(self, command_line: list[str]) -> None:
         """Writes the circumstances, before the first run starts."""
@@ -175,9 +173,7 @@ class Group(Job):
         if self._same_environment():
             names = dict.fromkeys(config.algorithms for config in configs)
             algorithms = tr(" and ").join(names)
-            subject = tr(
-                "{algorithms} on {environment}", algorithms=algorithms, environment=results.environment(self.config)
-            )
+            subject = tr("{algorithms} on {environment}", algorithms=algorithms, environment=self.config.env_id)
         counts = counted(len(self.runs), "run" if experiments else "seed")
         return group_page.Group(
             title=tr("{subject}, {counts}", subject=subject, counts=counts) if subject else counts,
@@ -255,7 +251,7 @@ class Group(Job):
         return [*rows, (tr("Compare with another run or group"), f"{compare_command(self.folder)} OTHER")]
 
     def _same_environment(self) -> bool:
-        return len(set(map(results.environment, self.members.values()))) == 1
+        return len({config.env_id for config in self.members.values()}) == 1
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -350,13 +346,13 @@ class Group(Job):
                 name: [lines[run.folder] for run in group if run.folder in lines] for name, group in groups.items()
             }
             figures.comparison(
-                {name: group for name, group in series.items() if group}, path, title=results.environment(self.config),
+                {name: group for name, group in series.items() if group}, path, title=self.config.env_id,
                 quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         else:
             figures.seed_curves(
                 list(lines.values()), path, seeds=[run.name for run in runs if run.folder in lines],
-                title=results.title(self.config), quantity=quantity, over=over, levels=levels, show=self.show,
+                title=self.config.title, quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
 
     def _next_command(self, stage: Stage) -> terminal.Row:

@@ -3,10 +3,9 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 
@@ -112,8 +111,7 @@ def cluster(configs: Iterable[RunConfig]) -> str | None:
 
 def placed(config: RunConfig, address: str | None) -> RunConfig:
     """Returns the settings of a run that a machine of the cluster at an address trains in one process."""
-    changes: dict[str, Any] = {"mp_backend": "single", "ray_address": None} if address else {}
-    return replace(config, general=config.general.model_copy(update=changes))
+    return config.with_general(mp_backend="single", ray_address=None) if address else config
 
 
 def _checked(
@@ -200,8 +198,7 @@ def _copied(folder: Path, config: RunConfig, screen: terminal.Screen) -> "Iterat
 
 def beside_others(config: RunConfig) -> RunConfig:
     """Returns the settings of a run that shares the cores with others, and opens no window."""
-    changes = {"torch_threads": config.general.torch_threads or 1, "show_fig": False}
-    return replace(config, general=config.general.model_copy(update=changes))
+    return config.with_general(torch_threads=config.general.torch_threads or 1, show_fig=False)
 
 
 def refuse_loaded(config: RunConfig, who: Literal["group", "tune"]) -> None:

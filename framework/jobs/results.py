@@ -76,16 +76,6 @@ def draw(folder: Path, draw_into: Callable[[Path], None], warn: Callable[[str], 
         return None
 
 
-def environment(config: RunConfig) -> str:
-    """Returns the name of the environment."""
-    return str(getattr(config.env, "id", config.general.env_name))
-
-
-def title(config: RunConfig) -> str:
-    """Returns what is trained, in words."""
-    return tr("{algorithms} on {environment}", algorithms=config.algorithms, environment=environment(config))
-
-
 def curves(runs: Mapping[str, RecordedRun], configs: Sequence[RunConfig], score: str) -> Curves:
     """Returns the curves of runs. configs: none for a function of the user's own, whose scores are then the values."""
     if configs:

@@ -196,7 +196,7 @@ def train(
         check_names("train", settings, config_of, algo)
         chosen = _seeds(3 if seeds is None else seeds, settings)
         config = config_of(algo, env, seed=chosen[0], **settings)
-        title = tr("{subject}, {counts}", subject=results.title(config), counts=counted(len(chosen), "seed"))
+        title = tr("{subject}, {counts}", subject=config.title, counts=counted(len(chosen), "seed"))
         screen = _Screens(shown, title)
         work, status = many_runs.begin({"": config}, title, sys.argv, chosen, jobs, compatibility.check, screen)
     else:

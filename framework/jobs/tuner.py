@@ -367,7 +367,7 @@ class Tuner(Job):
         best = sum(name in lines for name in list(runs)[: len(tasks[0])])
 
         def draw(path: Path) -> None:
-            figures.trial_curves(lines, path, title=results.title(config), quantity=quantity, over=over, best=best)
+            figures.trial_curves(lines, path, title=config.title, quantity=quantity, over=over, best=best)
 
         return results.draw(self.folder, draw, self.screen.say) if lines else None
 
@@ -395,7 +395,7 @@ class Tuner(Job):
         runs = {row.trial.name: RecordedRun(self.tasks(row.trial)[0]) for row in rows}
         return tuning_page.TuningContents(
             folder=self.folder,
-            title=tr("Tuning: {subject}", subject=results.title(configs[0])) if configs else self.folder.name,
+            title=tr("Tuning: {subject}", subject=configs[0].title) if configs else self.folder.name,
             domains=self.plan.domains,
             cfg=self.cfg,
             rows=rows,

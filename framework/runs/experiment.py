@@ -362,8 +362,7 @@ class Experiment:
         self.console.warn(tr("gradient steps are not compiled, but made by autograd: {why}", why=why))
         for step in self.backend.agent.gradient_steps():
             step.compile(None)
-        general = self.config.general.model_copy(update={"compile": "off"})
-        self.config = replace(self.config, general=general)
+        self.config = self.config.with_general(compile="off")
         self.numbers |= exactness.facts(self.config, self.backend.agent.device)
         run_files.write_settings(self.task, self.config)
 

@@ -200,7 +200,7 @@ class FinalOutput:
                 run.episodes,
                 run.evaluations,
                 path,
-                title=title_of(self.config),
+                title=self.config.title,
                 random_return=random_return,
                 expected_return=self.config.expected_return,
                 data_return=run.facts.data_return,
@@ -278,9 +278,3 @@ def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
         if policy.slots
     }
     return {"policies": facts, "score_policy": config.general.score_policy} if facts else {}
-
-
-def title_of(config: RunConfig) -> str:
-    """Returns what a run is called in figures: PPO on CartPole-v1."""
-    environment = getattr(config.env, "id", config.general.env_name)
-    return tr("{algorithms} on {environment}", algorithms=config.algorithms, environment=environment)

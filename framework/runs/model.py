@@ -93,10 +93,9 @@ def opened(config: RunConfig) -> Iterator[Model]:
 
 def _hangs(config: RunConfig, watch: Watch) -> None:
     """Ends the process when an environment hangs; called by the watchdog."""
-    name = getattr(config.env, "id", config.general.env_name)
     text = tr(
         "{name} has not answered for {limit:g} s, {activity}",
-        name=name,
+        name=config.env_id,
         limit=config.general.env_timeout,
         activity=watch.describe(),
     )

@@ -139,7 +139,7 @@ class LiveCurve:
 
 def screen_of(experiment: Experiment, ending: Callable[[], Iterable[str]]) -> Cell:
     """Returns the screen of a run in a notebook. ending: returns what stays below cards and curve."""
-    title, where = final_output.title_of(experiment.config), as_written(experiment.task.path)
+    title, where = experiment.config.title, as_written(experiment.task.path)
     return Cell(
         title, where, LiveCurve(partial(chart_of, experiment)),
         lambda: [cards(outcome_facts(_so_far(experiment))), chart_of(experiment), *ending()],

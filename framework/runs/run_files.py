@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,8 +21,7 @@ from framework.runs.resume import Start
 
 def repeatable(config: RunConfig) -> RunConfig:
     """Returns the config without the checkpoint that it was loaded from: settings that start the run from step 0."""
-    defaults = {key: GeneralConfig.model_fields[key].default for key in HOW_TO_LOAD}
-    return replace(config, general=config.general.model_copy(update=defaults))
+    return config.with_general(**{key: GeneralConfig.model_fields[key].default for key in HOW_TO_LOAD})
 
 
 def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping[str, Any]) -> None:

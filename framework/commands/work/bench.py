@@ -96,11 +96,11 @@ def run(config: RunConfig, request: Namespace) -> int:
 
 def _lean(config: RunConfig, folder: Path) -> RunConfig:
     """Returns the settings of a run that starts at step 0, with one seed for all, and writes to `folder`."""
-    changed = {
-        "mode": "train", "load_checkpoint": False, "load_path": None, "seed": config.general.seed or 1,
-        "collect_traj": False, "online_eval_episode": 1,
-    }  # fmt: skip
-    return replace(config, general=config.general.model_copy(update=changed), task=None, into=folder)
+    lean = config.with_general(
+        mode="train", load_checkpoint=False, load_path=None, seed=config.general.seed or 1, collect_traj=False,
+        online_eval_episode=1,
+    )  # fmt: skip
+    return replace(lean, task=None, into=folder)
 
 
 def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> Speed:

@@ -69,9 +69,8 @@ def _job(request: argparse.Namespace, config: RunConfig, device: str) -> Job:
     words = [*_training_words(request.command_line[1:])]
     if request.gpus and device == "auto":  # a node whose GPU is missing or broken ends the job, and not the patience
         words = [*(word for word in words if not word.startswith("general_cfg.device=")), "general_cfg.device=cuda"]
-    env_id = getattr(config.env, "id", general.env_name)
     return Job(
-        request.name or re.sub(r"[^A-Za-z0-9.-]+", "-", f"{config.algorithms}-{env_id}").strip("-.")[:50],
+        request.name or re.sub(r"[^A-Za-z0-9.-]+", "-", f"{config.algorithms}-{config.env_id}").strip("-.")[:50],
         tuple(words),
         Path(request.yaml) if request.yaml else None,
         tuple(request.seeds or ()),

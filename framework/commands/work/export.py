@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     if target.suffix != f".{kind}":
         raise JoystickError("--out: {out} does not end in .{kind}", out=out, kind=kind)
     check_place("--out", target, config.task)
-    config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
+    config = with_seed(config.with_general(device="cpu"))
 
     with opened(config) as model:
         if model.note:

@@ -45,9 +45,8 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
             "general_cfg.video_fre films episodes while they are trained"
         )
     taped = _taped(config, source, number, watch)
-    env_id = getattr(config.env, "id", config.general.env_name)
     facts = {"filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}}
-    with test.recorded(config, env_id, command_line, facts, tr("stopped")) as (task, _):
+    with test.recorded(config, config.env_id, command_line, facts, tr("stopped")) as (task, _):
         place = task.videos / file_name(config)
         film, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
     if film.path is None:

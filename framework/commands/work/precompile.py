@@ -66,10 +66,11 @@ def compile_steps(config: RunConfig) -> Iterator[str]:
     if config.general.compile == "off":
         yield tr("such a run is not compiled (general_cfg.compile)")
         return
-    quiet = {"seed": config.general.seed or 1, "online_eval_episode": 1, "collect_traj": False, "loggers": ["csv"]}
+    config = config.with_general(
+        seed=config.general.seed or 1, online_eval_episode=1, collect_traj=False, loggers=["csv"]
+    )
     with tempfile.TemporaryDirectory(prefix="joystick-steps-") as folder:
-        general = config.general.model_copy(update=quiet)
-        config = replace(config, general=general, into=Path(folder) / "run")
+        config = replace(config, into=Path(folder) / "run")
         experiment = Experiment(config, make_console=lambda log, cfg: Console(log, cfg, show=False))
         with stages.stage(tr("compiling gradient steps")), experiment:
             yield from _of_run(experiment)

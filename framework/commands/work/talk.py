@@ -58,9 +58,9 @@ def run(config: RunConfig, request: Namespace) -> int:
 
 def _of_one_episode(config: RunConfig) -> RunConfig:
     """Returns the settings for a single row in this process, which waits for a person as long as it takes."""
-    general = config.general.model_copy(update={"online_eval_episode": 1, "env_timeout": 0.0})
     changes = {"vectorization": "sync"} if hasattr(config.env, "vectorization") else {}
-    return replace(config, general=general, env=config.env.model_copy(update=changes))
+    config = config.with_general(online_eval_episode=1, env_timeout=0.0)
+    return replace(config, env=config.env.model_copy(update=changes))
 
 
 class _Record(Recorder):

@@ -54,12 +54,11 @@ def _hangs(training: Experiment) -> None:
     """Ends the process when an environment hangs; called by the watchdog, since the main thread will not return. Saves
     the last complete round first, unless the training is complete and saved."""
     config, watch = training.config, training.watch
-    name, limit = getattr(config.env, "id", config.general.env_name), config.general.env_timeout
     lines = [
         why := tr(
             "{name} has not answered for {limit:g} s, {activity}",
-            name=name,
-            limit=limit,
+            name=config.env_id,
+            limit=config.general.env_timeout,
             activity=watch.describe(),
         )
     ]
