@@ -56,7 +56,7 @@ def from_document(document: Document, kind: str) -> Source:
     source = Source(True, problems=list(document.duplicates))
     if kind not in POLICIES:
         name = next(name for name in DISCRIMINATOR if name in document.value)
-        source.problems.append(f"{document.place.parts[name].text}: {name}: {DISCRIMINATOR[name].refused}")
+        source.refuse(document.place.parts[name], DISCRIMINATOR[name].refused)
         return source
     for name, value in document.value.items():
         _put(source, name, value, document.place.parts[name], kind)
@@ -87,16 +87,7 @@ def _put(source: Source, name: str, value: Any, place: Place, kind: str) -> None
         try:
             setting = value if row.is_renaming else row.meaning(value, Scope({})).settings[f"algo_cfg.{ours}"]
         except NoCounterpartError as reason:
-            source.problems.append(
-                tr(
-                    "{place}: {name}: got {value}; {reason}",
-                    place=place.text,
-                    name=name,
-                    value=shown(value),
-                    reason=reason,
-                )
-            )
-            return
+            return source.refuse(place, tr("got {value}; {reason}", value=shown(value), reason=reason))
         source.put("algo_cfg", ours, setting, Place(place.text, name, place.parts))
         source.notes += [] if ours == name else [f"{place.text}: {name} -> algo_cfg.{ours}"]
     elif name in UNUSED:
@@ -111,15 +102,7 @@ def _put(source: Source, name: str, value: Any, place: Place, kind: str) -> None
     else:
         possible = {*TABLES[kind], *UNUSED}
         near = did_you_mean(name, possible) or tr("; known are: {names}", names=", ".join(sorted(possible)))
-        source.problems.append(
-            tr(
-                "{place}: {name}: is no setting of ConvLab-2's policy {kind}{near}",
-                place=place.text,
-                name=name,
-                kind=kind,
-                near=near,
-            )
-        )
+        source.refuse(place, tr("is no setting of ConvLab-2's policy {kind}{near}", kind=kind, near=near))
 
 
 def kind_in(config: str) -> str | None:

@@ -64,7 +64,7 @@ def from_settings(document: Document) -> Source:
         if key == "env":  # the choice of the preset depends on it, before the names are translated
             source.put("env_cfg", "id", value, place)
         if isinstance(value, dict) and set(value) == {"eval"}:
-            source.problems.append(f"{place.text}: {place.path}: {_EXPRESSION}")
+            source.refuse(place, _EXPRESSION)
             continue
         word = _spelled(key)
         source.foreign[word] = (_null(value), place)
@@ -102,9 +102,7 @@ def from_stop_rules(document: Document) -> Source:
         else:
             rules = [rule for rule in RULES if "/" not in rule]
             near = did_you_mean(key, RULES) or tr("; known: {names}", names=", ".join(rules))
-            source.problems.append(
-                tr("{place}: {path}: is not a stop rule{near}", place=place.text, path=place.path, near=near)
-            )
+            source.refuse(place, tr("is not a stop rule{near}", near=near))
     return source
 
 
@@ -146,11 +144,11 @@ def _translated(source: Source, scope: Scope, hint: Callable[[str], str]) -> Ite
         try:
             meaning = meaning_of(key, value, scope)
         except NoCounterpartError as reason:
-            source.problems.append(f"{place.text}: {place.path}: {reason}")
+            source.refuse(place, str(reason))
             continue
         except LookupError as missing:
             if "algo_cfg" in scope.models:
-                source.problems.append(f"{place.text}: {place.path}: {_unknown(key, missing, hint)}")
+                source.refuse(place, _unknown(key, missing, hint))
             continue
         if _put(source, meaning, place) and (note := _note(key, value, meaning)):
             yield f"{place.text}: {note}"
@@ -267,15 +265,7 @@ def _put(source: Source, meaning: Meaning, place: Place) -> bool:
         if name in source.sections.get(section, {}):
             other = source.places[section].parts[name].path
             if source.sections[section][name] != value:
-                source.problems.append(
-                    tr(
-                        "{place}: {path}: sets {setting}, which {other} sets too; keep one",
-                        place=place.text,
-                        path=place.path,
-                        setting=path,
-                        other=other,
-                    )
-                )
+                source.refuse(place, tr("sets {setting}, which {other} sets too; keep one", setting=path, other=other))
                 return False
             new = new or other == place.path
         else:

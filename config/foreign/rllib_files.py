@@ -12,7 +12,7 @@ from config.model.fields import Strict
 from config.model.schema import FILM, AlgoConfig
 from config.program import PROGRAM
 from config.read.finder import Finder
-from config.read.sources import Source
+from config.read.sources import Source, not_a_mapping
 from config.read.yaml_reader import Document, Place
 from config.tell.error_text import shown
 from config.tell.language import tr
@@ -63,22 +63,13 @@ def _experiment(name: str, value: Any, place: Place) -> Source:
             if part is not None:
                 _add(source, key, part, where)
         elif key in ("run", "alg") and part is None:
-            source.problems.append(
-                tr("{place}: {path}: got null; expected the name of an algorithm", place=where.text, path=where.path)
-            )
+            source.refuse(where, tr("got null; expected the name of an algorithm"))
         elif key == "env" or key in PARTS:
             source.foreign["run" if key == "alg" else key] = (part, where)
         else:
             listed = tr("; known: {names}", names=", ".join((*MAIN, "checkpoint_freq")))
             near = did_you_mean(key, (*MAIN, *PARTS)) or listed
-            source.problems.append(
-                tr(
-                    "{place}: {path}: is not a part of an experiment{near}",
-                    place=where.text,
-                    path=where.path,
-                    near=near,
-                )
-            )
+            source.refuse(where, tr("is not a part of an experiment{near}", near=near))
     rllib.name_algorithm(source)
     return source
 
@@ -86,15 +77,7 @@ def _experiment(name: str, value: Any, place: Place) -> Source:
 def _add(source: Source, key: str, value: Any, place: Place) -> None:
     """Adds the mapping under stop or config."""
     if not isinstance(value, dict):
-        source.problems.append(
-            tr(
-                "{place}: {path}: got {value}; expected lines of the form name: value",
-                place=place.text,
-                path=place.path,
-                value=shown(value),
-            )
-        )
-        return
+        return source.refuse(place, not_a_mapping(value))
     read_part = rllib.from_settings if key == "config" else rllib.from_stop_rules
     part = read_part(Document(value, place))
     for section, settings in part.sections.items():

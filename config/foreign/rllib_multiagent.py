@@ -195,8 +195,7 @@ def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None
     try:
         by_policy = policies_of(value, algorithm)
     except NoCounterpartError as reason:
-        source.problems.append(f"{place.text}: {place.path}: {reason}")
-        return
+        return source.refuse(place, str(reason))
     for name, settings in by_policy.items():
         section, at = policies.section_of(name), f"{place.path}.{name}"
         source.sections.setdefault(section, {})
@@ -222,11 +221,5 @@ def translate(source: Source, models: Mapping[str, type[Strict]], every_source: 
             source.put(section, key, value, part.places["algo_cfg"].parts[key])
         for other in part.sections.keys() - {"algo_cfg"}:
             for place in part.places[other].parts.values():
-                source.problems.append(
-                    tr(
-                        "{place}: {path}: is a setting of the run, and none of a policy",
-                        place=place.text,
-                        path=place.path,
-                    )
-                )
+                source.refuse(place, tr("is a setting of the run, and none of a policy"))
     return Changes(notes)

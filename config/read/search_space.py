@@ -48,7 +48,7 @@ def domains_of(value: Any, place: Place, faults: list[Fault], keys: tuple[str | 
         problem = _problem(kind, entries)
         if problem:
             domain = Domain(place.path, keys, kind, tuple(entries) if isinstance(entries, list) else (), place.text)
-            faults.append(Fault(domain, f"{place.text}: {place.path}: {problem}"))
+            faults.append(Fault(domain, place.fault(problem)))
         else:
             values = [whole(bound) for bound in entries] if kind == "int" else entries
             yield Domain(place.path, keys, kind, tuple(values), place.text)
@@ -65,14 +65,8 @@ def misspelled(value: Any, place: Place, keys: tuple[str | int, ...] = ()) -> It
         [(word, entries)] = value.items()
         if isinstance(entries, list) and (hint := did_you_mean(str(word), KINDS)):
             domain = Domain(place.path, keys, "", tuple(entries), place.text)
-            sentence = tr(
-                "{place}: {path}: {word} is no kind of values to try{hint}",
-                place=place.text,
-                path=place.path,
-                word=printable(str(word)),
-                hint=hint,
-            )
-            yield Fault(domain, sentence)
+            what = tr("{word} is no kind of values to try{hint}", word=printable(str(word)), hint=hint)
+            yield Fault(domain, place.fault(what))
             return
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:

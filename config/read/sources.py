@@ -65,6 +65,10 @@ class Source:
         if self.sections.get("general_cfg", {}).get("score_policy") in names:
             del self.sections["general_cfg"]["score_policy"], self.places["general_cfg"].parts["score_policy"]
 
+    def refuse(self, place: Place, what: str) -> None:
+        """Records what is wrong with a value."""
+        self.problems.append(place.fault(what))
+
     def put_section(self, name: str, value: Any, place: Place) -> None:
         """Adds the settings of a whole section; null has none."""
         if name == policies.SECTION:
@@ -75,27 +79,24 @@ class Source:
             for key, setting in value.items():
                 self.put(name, key, setting, place.parts[key])
         elif value is not None:
-            self.problems.append(
-                tr(
-                    "{place}: {key}: got {value}; expected lines of the form name: value",
-                    place=place.text,
-                    key=name,
-                    value=shown(value),
-                )
-            )
+            self.refuse(place, not_a_mapping(value))
 
     def put_policies(self, value: Any, place: Place) -> None:
         """Adds the section policies_cfg: each policy is a section of its own."""
         if value is not None and not isinstance(value, dict):
             message = tr("got {value}; expected {kind}{end}", value=shown(value), kind=policies.EXPECTED, end="")
-            self.problems.append(f"{place.text}: {place.path}: {message}")
-            return
+            return self.refuse(place, message)
         for name, settings in (value or {}).items():
             self.put_section(policies.section_of(name), {} if settings is None else settings, place.parts[name])
 
     def missing(self) -> list[str]:
         """Returns the sections that are absent or empty."""
         return [name for name in SECTIONS if not self.sections.get(name)]
+
+
+def not_a_mapping(value: Any) -> str:
+    """Returns what is wrong with a value in the place of settings by name."""
+    return tr("got {value}; expected lines of the form name: value", value=shown(value))
 
 
 def from_document(document: Document, *, written: bool) -> Source:
@@ -127,14 +128,7 @@ def from_document(document: Document, *, written: bool) -> Source:
     for key, value in document.value.items():
         place = document.place.parts[key]
         if key == TUNING:
-            source.problems.append(
-                tr(
-                    "{place}: {key}: only tuning reads it: {command}",
-                    place=place.text,
-                    key=key,
-                    command=f"{PROGRAM} tune --yaml FILE",
-                )
-            )
+            source.refuse(place, tr("only tuning reads it: {command}", command=f"{PROGRAM} tune --yaml FILE"))
         elif key not in sections:
             source.strays.append(Stray(key, place.text, "", key))
         else:
@@ -262,9 +256,7 @@ def from_command_line(
             source.strays.append(Stray(path.rpartition(".")[2] or path, COMMAND_LINE, equals + text, path))
             continue
         if not text.strip():
-            source.problems.append(
-                tr("{place}: {path}: no value after =; write null for the default", place=COMMAND_LINE, path=path)
-            )
+            source.refuse(Place(COMMAND_LINE, path), tr("no value after =; write null for the default"))
             continue
         try:
             text = json.dumps(text) if text.startswith("*") else text  # a pattern, and no alias of YAML
@@ -312,11 +304,6 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
     for key in source.sections.get(section, {}):
         name = model.field_name(key)
         if name in spellings:
-            place = source.places[section].parts[key]
-            yield tr(
-                "{place}: {path}: another spelling of {other}, which is set too; keep one",
-                place=place.text,
-                path=place.path,
-                other=spellings[name],
-            )
+            place, other = source.places[section].parts[key], spellings[name]
+            yield place.fault(tr("another spelling of {other}, which is set too; keep one", other=other))
         spellings[name] = key

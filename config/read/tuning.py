@@ -324,14 +324,7 @@ def _settings(document: Document, problems: list[str]) -> TuneConfig | None:
         document.place.parts.get(SECTION, Place(tr("defaults"), SECTION)),
     )
     if not isinstance(values, dict):
-        problems.append(
-            tr(
-                "{place}: {key}: got {value}; expected lines of the form name: value",
-                place=place.text,
-                key=SECTION,
-                value=shown(values),
-            )
-        )
+        problems.append(place.fault(sources.not_a_mapping(values)))
         return None
     try:
         settings = TuneConfig.model_validate(values)

@@ -47,6 +47,10 @@ class Place:
         """Name of the file, without the line."""
         return re.sub(r":\d+$", "", self.text)
 
+    def fault(self, what: str) -> str:
+        """Returns a sentence that says what is wrong with the value, and where it is written."""
+        return f"{self.text}: {self.path}: {what}"
+
 
 @dataclass
 class Document:
@@ -212,14 +216,8 @@ class _Builder:
             value, part = self.build(value_node, path, depth + 1)
             part.text = self.where(key_node)
             if key in values:
-                first = place.parts[key].text
                 self.duplicates.append(
-                    tr(
-                        "{place}: {path}: written twice, first at {first}; keep one",
-                        place=part.text,
-                        path=path,
-                        first=first,
-                    )
+                    part.fault(tr("written twice, first at {first}; keep one", first=place.parts[key].text))
                 )
                 continue
             values[key], place.parts[key] = value, part

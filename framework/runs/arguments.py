@@ -11,6 +11,7 @@ import numpy as np
 
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
+from config.read.yaml_reader import Place
 from config.tell.hints import setting_of
 from config.tell.language import tr
 from config.tell.names import did_you_mean
@@ -137,13 +138,8 @@ def config_of(
 def _one_environment(env: Any, other: Any) -> Any:
     """Returns the environment of a run from its argument env and the env of its config: one, or the same twice."""
     if env is not None and other is not None and env is not other and env != other:
-        raise ConfigError(
-            "{place}: {path}: sets {setting}, which {other} sets too; keep one",
-            place="Python",
-            path="config: env",
-            setting="env_cfg.id",
-            other="env",
-        )
+        what = tr("sets {setting}, which {other} sets too; keep one", setting="env_cfg.id", other="env")
+        raise ConfigError(Place("Python", "config: env").fault(what))
     return other if env is None else env
 
 
