@@ -82,8 +82,6 @@ class Comparison(NamedTuple):
     rows: Sequence[SeriesScores]
     curves: Curves
     threshold: Threshold
-    evaluated: bool
-    """True if the scores are from evaluations, False if they are returns of training."""
     at: float | None = None
     """Step (or update) up to which scores count, since some runs ended there or soon after; None: to the end of each
     run."""
@@ -109,7 +107,7 @@ def compare(
     step = common_step(list(curves.lines.values())) if at == "common" else None
     for series in sorted(several, key=lambda series: not _scored(series, curves)):
         rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
-    return Comparison(environment, rows, curves, goal, curves.evaluated, step)
+    return Comparison(environment, rows, curves, goal, step)
 
 
 def common_step(lines: Sequence[Curve]) -> float | None:

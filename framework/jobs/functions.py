@@ -23,7 +23,7 @@ from config.read.paths import as_written
 from config.read.tuning import Tuning
 from config.read.yaml_reader import Dumper, read
 from config.tell.language import tr
-from framework.disk.atomic import make_folder, sync_folder
+from framework.disk.atomic import ensure_folder, sync_folder
 from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
 from framework.jobs.children import Begin, Child
@@ -91,8 +91,7 @@ class Report:
         self._step: int | None = None
         self._numbers: dict[str, float] = {}
         """Newest number of each name."""
-        with contextlib.suppress(FileExistsError):
-            make_folder(self._task.results)
+        ensure_folder(self._task.results)
         self._began = time.monotonic()
         self._file = open(self._task.result, "w", encoding="utf-8", newline="\n", opener=regular)  # noqa: SIM115
 

@@ -1,6 +1,5 @@
 """A job: stages of one folder, which a runner takes to their ends, and one view of how far they are."""
 
-import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -12,7 +11,7 @@ from config.config import GeneralConfig
 from config.read.task_files import GroupFiles
 from config.tell.language import tr
 from framework.archive.run import RecordedRun
-from framework.disk.atomic import make_folder
+from framework.disk.atomic import ensure_folder
 from framework.disk.task_dir import TaskDir
 from framework.jobs.children import POLL_SECONDS
 from framework.jobs.processes import Runner, StageEnd
@@ -138,8 +137,7 @@ class Job(ABC):
             raise Waiting
 
     def _start(self, stage: Stage) -> None:
-        with contextlib.suppress(FileExistsError):
-            make_folder(stage.task.parent)
+        ensure_folder(stage.task.parent)
         self.turns[stage].began = time.monotonic()
         self.runner.start(stage)
 

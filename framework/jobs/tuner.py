@@ -4,7 +4,6 @@ There is no state but the files: a session that was killed is repeated from the 
 trials, and goes on with the first stage that is missing.
 """
 
-import contextlib
 import itertools
 import math
 import signal
@@ -26,7 +25,7 @@ from config.tell.language import tr
 from framework.archive.groups import begun, curves_of
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult, combined, facts, tuning_facts
-from framework.disk.atomic import make_folder, recover, write_whole
+from framework.disk.atomic import ensure_folder, recover, write_whole
 from framework.disk.task_dir import add_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import optuna_search, results
@@ -142,8 +141,7 @@ class Tuner(Job):
         for place in {task.parent for task in self.tasks(trial)}:
             recover(place)
         path, data = self.file(trial), record.ready.text.encode()
-        with contextlib.suppress(FileExistsError):
-            make_folder(path.parent)
+        ensure_folder(path.parent)
         if not path.exists():
             write_whole(path, data)
         elif not _same_settings(read_regular(path, MAX_BYTES), data, path.name):

@@ -15,7 +15,7 @@ from framework.archive.curves import (
     STEPS,
     UPDATES,
     Array,
-    Rows,
+    Curves,
     column_of,
     common,
     some_of,
@@ -147,9 +147,10 @@ def _whole(values: Array) -> list[float | None]:
 # -------------------------------------------------------------------------------------------------------- the axes
 
 
-def axes_of(run: RecordedRun, rows: Rows, over: str, x: Array) -> Axes:
-    """Returns the places of points of a run on all axes that its files know, the main one first. rows: those that the
-    points were made of. x: places on the axis `over`."""
+def axes_of(run: RecordedRun, curves: Curves, x: Array) -> Axes:
+    """Returns the places of points of a run on all axes that its files know, the main one first. curves: those of
+    several runs, of which the points are one. x: places on their axis."""
+    rows, over = run.evaluations if curves.evaluated else run.episodes, curves.over
     base = column_of(rows, COLUMNS[over])
     axes = {axis: interpolated(x, base, column_of(rows, name)) for axis, name in COLUMNS.items() if axis != over}
     return extended({over: x, **axes, SECONDS: seconds_at(run, over, x)})

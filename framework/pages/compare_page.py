@@ -7,7 +7,7 @@ from config.program import PROGRAM
 from config.system.terminal import joined
 from config.tell.language import tr
 from framework.archive import statistics
-from framework.archive.curves import Array, shown
+from framework.archive.curves import shown
 from framework.archive.groups import begun
 from framework.archive.measure import LEAST_SEEDS, Comparison, Score, SeriesScores
 from framework.archive.run import RecordedRun
@@ -103,7 +103,7 @@ def curves_of(compared: Comparison) -> Curves:
             row.series.name,
             tr("{series}: interquartile mean of {count} runs", series=row.series.name, count=row.scored),
             [
-                (_name(row.series, run), _axes(compared, run, line[0]), line[1])
+                (_name(row.series, run), charts.axes_of(run, compared.curves, line[0]), line[1])
                 for run, line in zip(_scored(compared, row), row.lines, strict=True)
             ],
         )
@@ -128,11 +128,6 @@ def _curves(compared: Comparison, drawn: Charts, place: str) -> str:
         count=LEAST_SEEDS,
     )
     return charts.TOOLS + charts.place(place, wide=True) + html.paragraph(note, "quiet")
-
-
-def _axes(compared: Comparison, run: RecordedRun, x: Array) -> charts.Axes:
-    rows = run.evaluations if compared.evaluated else run.episodes
-    return charts.axes_of(run, rows, compared.curves.over, x)
 
 
 def _scored(compared: Comparison, row: SeriesScores) -> list[RecordedRun]:

@@ -138,7 +138,7 @@ def rows(compared: Comparison) -> list[dict[str, Any]]:
             "series": row.series.name,
             "seeds": [run.seed for run in row.series.runs],
             "scored": row.scored,
-            "score": "evaluation" if compared.evaluated else "training",
+            "score": "evaluation" if compared.curves.evaluated else "training",
             "at": compared.at,
             **_columns("final", row.final),
             **_columns("best", row.best),

@@ -59,7 +59,7 @@ def measure(compared: Comparison) -> tuple[str, str]:
     """Returns what the scores are, and warning if the runs were not evaluated alike; else nothing."""
     runs = [run for row in compared.rows for run in row.series.runs]
     lacking = sum(not run.general.get("online_eval") for run in runs)
-    if not lacking and compared.evaluated:
+    if not lacking and compared.curves.evaluated:
         return tr("Scores are mean returns of the online evaluations."), ""
     kind = "warning" if 0 < lacking < len(runs) else ""
     every = counted(len(runs), "run")
@@ -69,7 +69,7 @@ def measure(compared: Comparison) -> tuple[str, str]:
         whose = tr("1 of {runs} was trained without online_eval", runs=every)
     else:
         whose = tr("{count} of {runs} were trained without online_eval", count=lacking, runs=every)
-    if compared.evaluated:
+    if compared.curves.evaluated:
         return tr("Scores are mean returns of evaluations; {whose}, and evaluated at the end only.", whose=whose), kind
     sentence = tr(
         "Scores are running means of the returns of training, with exploration, because {whose}.", whose=whose

@@ -116,8 +116,7 @@ def _series(folder: Path, group: Group, curves: Curves) -> list[Series]:
         for result in results:
             if result.folder in curves.lines:
                 run, (x, values) = RecordedRun(folder / result.folder), curves.lines[result.folder]
-                rows = run.evaluations if curves.evaluated else run.episodes
-                yield labels[result.folder], charts.axes_of(run, rows, curves.over, x), values
+                yield labels[result.folder], charts.axes_of(run, curves, x), values
 
     series = (Series(name, name, list(runs(results))) for name, results in several.items())
     return [line for line in series if line.runs]

@@ -271,13 +271,12 @@ def _importance(importance: Importance) -> str:
 
 
 def _curves(contents: TuningContents, drawn: Charts) -> str:
-    over, lines = contents.curves.over, []
+    lines = []
     for row, line in looks(contents):
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
             run = contents.runs[row.trial.name]
-            rows = run.evaluations if contents.curves.evaluated else run.episodes
-            axes, values = charts.thinned(charts.axes_of(run, rows, over, step), value)
+            axes, values = charts.thinned(charts.axes_of(run, contents.curves, step), value)
             color = None if line.share is None else svg.color(line.share)
             lines.append(charts.Line(line.about, axes, values, color=color, kind=line.kind))
     if not lines:

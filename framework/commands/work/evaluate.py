@@ -20,18 +20,14 @@ from framework.screen.terminal import fitted
 
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Plays whole episodes: this many, or as many as make at least this many steps. Returns the exit status."""
-    if request.out:
-        file = fixed(Path(request.out), config.start)
-        check_place("--out", file, config.task)
-        check_lines("--out", file)
-        check_new_file("--out", file)
+    out = new_file("--out", request.out, config, of_lines=True)
     config = with_seed(config)
     cfg = config.general
     with opened(config) as model:
         episodes = 0 if request.steps else cfg.max_episode
         evaluation = model.evaluator(config, signals.check).play(model.agent, episodes, steps=request.steps or 0)
-    if request.out:
-        write_whole(file, lines(evaluation).encode())
+    if out is not None:
+        write_whole(out, lines(evaluation).encode())
     if model.note:
         print(model.note)
     taken = sum(episode.length for episode in evaluation.episodes)
@@ -43,7 +39,20 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     return 0
 
 
-def check_lines(flag: str, file: Path) -> None:
+def new_file(flag: str, name: str | None, config: RunConfig, of_lines: bool = False) -> Path | None:
+    """Returns the file that a flag names; None without it. Raises JoystickError if it exists, or cannot be written.
+    of_lines: True for lines of JSON."""
+    if not name:
+        return None
+    file = fixed(Path(name), config.start)
+    check_place(flag, file, config.task)
+    if of_lines:
+        _check_lines(flag, file)
+    check_new_file(flag, file)
+    return file
+
+
+def _check_lines(flag: str, file: Path) -> None:
     """Raises JoystickError if a file of JSON lines would have the ending of another format, such as rollouts.pkl."""
     if file.suffix not in ("", ".jsonl", ".json", ".ndjson", ".txt", ".log"):
         raise JoystickError(

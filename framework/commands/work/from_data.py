@@ -4,7 +4,6 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +12,10 @@ import algos
 from algos.base import Agent, Array, UnfitError
 from config.model.memory_spec import DataSpec
 from config.read.loader import RunConfig
-from config.read.paths import as_written, fixed
+from config.read.paths import as_written
 from config.tell.language import tr
 from framework.collect.fragment import Columns
-from framework.commands.work.evaluate import check_lines, check_new_file, check_place
+from framework.commands.work.evaluate import new_file
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore
 from framework.errors import JoystickError
@@ -46,11 +45,7 @@ class Value(NamedTuple):
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Prints the value of the model that the settings name, or of all that the run has kept, and names the best one.
     Returns the exit status."""
-    if request.out:
-        file = fixed(Path(request.out), config.start)
-        check_place("--out", file, config.task)
-        check_lines("--out", file)
-        check_new_file("--out", file)
+    out = new_file("--out", request.out, config, of_lines=True)
     with opened(config) as model:
         agent = evaluable(config, model)
         with errors_of_the_flag():
@@ -64,8 +59,8 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
                 agent.load_state(saved.tree["agent"])
             label = str(as_written(model.saved.path)) if name is None else str(name)
             values.append(value_of(label, agent, steps, masks, config, request.updates, signals.check))
-    if request.out:
-        write_whole(file, "".join(json.dumps(value._asdict()) + "\n" for value in values).encode())
+    if out is not None:
+        write_whole(out, "".join(json.dumps(value._asdict()) + "\n" for value in values).encode())
     if model.note:
         print(model.note)
     print("\n".join(table(values, steps, config.algo.gamma)))

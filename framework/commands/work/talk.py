@@ -4,15 +4,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from config.read.loader import RunConfig
-from config.read.paths import as_written, fixed
+from config.read.paths import as_written
 from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble.identity import with_seed
 from framework.collect.fragment import Episode, Recorder
-from framework.commands.work.evaluate import check_new_file, check_place
+from framework.commands.work.evaluate import new_file
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
 from framework.runs.model import opened
@@ -26,10 +25,7 @@ INTERRUPTED = 130
 
 def run(config: RunConfig, request: Namespace) -> int:
     """Plays one episode with a person. Returns the exit status."""
-    if request.record:
-        file = fixed(Path(request.record), config.start)
-        check_place("--record", file, config.task)
-        check_new_file("--record", file)
+    record_file = new_file("--record", request.record, config)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:
         member = model.env.member(0)
@@ -50,8 +46,8 @@ def run(config: RunConfig, request: Namespace) -> int:
         except KeyboardInterrupt:
             print()
             status, record.text = INTERRUPTED, env.spoken()
-    if request.record:
-        write_whole(file, record.text.encode())
+    if record_file is not None:
+        write_whole(record_file, record.text.encode())
         print(tr("the dialogue is in {record}", record=request.record))
     return status
 
