@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -477,15 +477,11 @@ def _mark_running(folder: Path, index: Index) -> None:
 def _absent(store: Store) -> str:
     """Returns that there is no run, and what there is."""
     if below := _folders(store):
-        return _members(store, below)
+        names = ", ".join(sorted(below)[-MOST_LISTED:])
+        return tr("{url} is a folder of runs; name one of them: {names}", url=store.url, names=names)
     parent, _, name = store.url.rpartition("/")
     others: list[str] = []
     with contextlib.suppress(StorageError):
         others = Store(parent).folders() if not parent.endswith(":/") and "://" in parent else []
     hint = did_you_mean(name, others) or tr("; {program} runs {url} lists what there is", program=PROGRAM, url=parent)
     return tr("there is no run {url}{hint}", url=store.url, hint=hint)
-
-
-def _members(store: Store, names: Iterable[str] | None = None) -> str:
-    shown = sorted(_folders(store) if names is None else names)[-MOST_LISTED:]
-    return tr("{url} is a folder of runs; name one of them: {names}", url=store.url, names=", ".join(shown))

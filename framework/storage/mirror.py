@@ -8,6 +8,7 @@ state of its last pass. No error of a store reaches the training.
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import threading
 import time
@@ -412,13 +413,5 @@ def mirror_of(
 
 def _session(name: str) -> str:
     """Returns the session in the name of an object; empty for a name that is not one of ours."""
-    for piece in PurePosixPath(name).name.split("."):
-        session, dash, number = piece.partition("-")
-        if (
-            dash
-            and len(session) == 8
-            and number.isdecimal()
-            and all(letter in "0123456789abcdef" for letter in session)
-        ):
-            return session
-    return ""
+    pieces = (re.fullmatch(r"([0-9a-f]{8})-\d+", piece) for piece in PurePosixPath(name).name.split("."))
+    return next((piece[1] for piece in pieces if piece), "")

@@ -1,5 +1,6 @@
 """A folder in a store that fsspec reaches. Its objects are put whole, and every error is a sentence."""
 
+import contextlib
 import errno
 import logging
 import os
@@ -189,9 +190,19 @@ class Store:
                 self._conditional = False  # an older store of this kind
                 self.replace(key, data, before)
 
-    def _alone(self, key: str) -> "_Alone":
-        """Returns a context that keeps other processes out, for a folder that is mounted here."""
-        return _Alone(Path(self._path(key)) if self.scheme in LOCAL else None)
+    @contextlib.contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        """Keeps other processes out meanwhile, by a lock beside the file of an object, in a folder that is mounted
+        here."""
+        if self.scheme not in LOCAL:
+            yield
+            return
+        path = Path(self._path(key))
+        ensure_folder(path.parent)
+        with open(path.with_name(".lock"), "a+", encoding="utf-8", opener=regular) as lock:
+            if not take_lock(lock):
+                raise StorageError("{path} is locked by another writer", path=path)
+            yield
 
     # names and errors -------------------------------------------------------------------------------------
 
@@ -201,9 +212,16 @@ class Store:
     def _key(self, path: str) -> str:
         return path[len(self._root) :].strip("/") if path.startswith(self._root) else path.strip("/")
 
-    def _sentences(self, key: str | None = None) -> "_Sentences":
-        """Returns a context in which errors become sentences. key: of an object that may be missing."""
-        return _Sentences(self, key)
+    @contextlib.contextmanager
+    def _sentences(self, key: str | None = None) -> Iterator[None]:
+        """Turns the errors of fsspec and of what is below it into StorageError. key: of an object that may be
+        missing."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except Exception as error:
+            raise self.error(error, key) from error
 
     def error(self, error: BaseException, key: str | None) -> StorageError:
         """Returns what an error means. key: of an object that may be missing."""
@@ -240,40 +258,6 @@ class Store:
         if names & set(_WRONG) or "InvalidBucketName" in text or type(error) in _NOT_POSSIBLE:
             return StorageError("{url} cannot be a store: {reason}", url=self.url, reason=reason, lasting=True)
         return StorageError("{url} does not answer: {reason}", url=self.url, reason=reason)
-
-
-class _Sentences:
-    """Turns the errors of fsspec and of what is below it into StorageError."""
-
-    def __init__(self, store: Store, key: str | None) -> None:
-        self.store, self.key = store, key
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, StorageError):
-            raise self.store.error(error, self.key) from error
-
-
-class _Alone:
-    """Holds a lock beside a file, where there is one."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        self._file = None
-        if self.path is not None:
-            ensure_folder(self.path.parent)
-            self._file = open(self.path.with_name(".lock"), "a+", encoding="utf-8", opener=regular)  # until __exit__
-            if not take_lock(self._file):
-                self._file.close()
-                raise StorageError("{path} is locked by another writer", path=self.path)
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
