@@ -23,7 +23,7 @@ from framework.disk.atomic import write_whole
 from framework.pages.tuning_page import short_names
 from framework.runs import signals
 from framework.screen import tables
-from framework.screen.formatting import between, cell, clock, counted, short, spread
+from framework.screen.formatting import between, cell, clock, counted, short, short_cell, spread
 from framework.screen.stages import stage
 
 LESS = (("min", "max"), ("steps", "updates"), ("time",))
@@ -142,16 +142,12 @@ def _cells(result: RunResult, count: str, states: Mapping[str, str] = MappingPro
     evaluated = result.mean is not None
     return {
         english("mean ± std"): _spread(result) if evaluated else "",
-        "min": _number(result.min) if evaluated else "",
-        "max": _number(result.max) if evaluated else "",
-        english("best"): _number(result.best) if evaluated else "",
+        "min": short_cell(result.min) if evaluated else "",
+        "max": short_cell(result.max) if evaluated else "",
+        english("best"): short_cell(result.best) if evaluated else "",
         **_course(getattr(result, count), result.seconds, COUNTS[count]),
         english("status"): states.get(result.folder, status) if result.status is None else status,
     }
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else short(value)
 
 
 def _course(count: int | None, seconds: float | None, unit: str = COUNTS["step"]) -> dict[str, str]:
@@ -195,8 +191,8 @@ def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[s
             {
                 english("trial"): row.trial.name,
                 **dict(zip(names, settings, strict=True)),
-                english("score"): _number(row.score),
-                english("best"): _number(row.best),
+                english("score"): short_cell(row.score),
+                english("best"): short_cell(row.best),
                 **_course(row.step, row.seconds),
                 english("state"): tr(row.state),
             }

@@ -14,7 +14,7 @@ from config.tell.names import printable
 from framework.archive.measure import Comparison, Score, SeriesScores
 from framework.archive.series import differing
 from framework.pages import compare_words as words
-from framework.screen.formatting import between, counted
+from framework.screen.formatting import between, counted, short_cell
 from framework.screen.tables import WIDTH, lines
 from framework.screen.terminal import Screen
 
@@ -40,7 +40,7 @@ def show(compared: Comparison, screen: Screen) -> None:
     _print(screen, [_scores(row) for row in compared.rows], BEST_INTERVAL)
     screen.say("")
     _print(screen, [_improvement(row) for row in compared.rows[1:]])
-    value, origin = words.number(compared.threshold.value), compared.threshold.origin
+    value, origin = short_cell(compared.threshold.value), compared.threshold.origin
     _say(screen, tr("\nuntil {value} ({origin})", value=value, origin=origin))
     _print(screen, [{english("series"): _name(row), **words.threshold(row, compared)} for row in compared.rows])
     for line in _settings(compared):
@@ -84,9 +84,9 @@ def _scores(row: SeriesScores) -> dict[str, str]:
     return {
         english("series"): _name(row),
         english("seeds"): str(row.scored),
-        english("final IQM"): words.number(row.final.value),
+        english("final IQM"): short_cell(row.final.value),
         INTERVAL: between(row.final.interval),
-        english("best IQM"): words.number(row.best.value),
+        english("best IQM"): short_cell(row.best.value),
         BEST_INTERVAL: between(row.best.interval),
     }
 
@@ -94,7 +94,7 @@ def _scores(row: SeriesScores) -> dict[str, str]:
 def _improvement(row: SeriesScores) -> dict[str, str]:
     return {
         english("series"): _name(row),
-        english("P(> first)"): words.number(row.improvement.value),
+        english("P(> first)"): short_cell(row.improvement.value),
         INTERVAL: between(row.improvement.interval),
         english("verdict"): tr(row.verdict),
     }

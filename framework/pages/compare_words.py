@@ -20,12 +20,7 @@ from framework.archive.measure import (
 )
 from framework.archive.series import Series, changes_the_task, differing
 from framework.screen import outcome
-from framework.screen.formatting import between, clock, counted, short
-
-
-def number(value: float | None) -> str:
-    """Returns a number as a cell; empty if it is not known."""
-    return "" if value is None else short(value)
+from framework.screen.formatting import between, clock, counted, short_cell
 
 
 def amount(value: float | None) -> str:
@@ -143,7 +138,7 @@ def _sentence(row: SeriesScores, first: SeriesScores) -> str:
 
 
 def _likely(better: Score) -> str:
-    value = number(better.value)
+    value = short_cell(better.value)
     if not better.interval:
         return value
     return tr("{value} (95 % interval {interval})", value=value, interval=between(better.interval))

@@ -26,6 +26,7 @@ from framework.archive.curves import (
     together,
     window_for,
 )
+from framework.archive.run import RecordedRun
 from framework.disk.atomic import write_whole
 from framework.log import LOGGER
 from framework.pages import fonts, panel
@@ -43,6 +44,17 @@ LEVELS = {english("expected"): LIGHT.green, english("data"): LIGHT.ink, english(
 """Color of each return to compare with."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
+
+
+def curve_of(run: RecordedRun, path: Path, *, title: str, random_return: float | None, show: bool = False) -> None:
+    """Draws the learning curve of a run, with the returns that its files compare it with."""
+    policies, facts = list(run.settings.get("policies_cfg", ())), run.facts
+    learning_curve(
+        run.episodes, run.evaluations, path,
+        title=title, random_return=random_return, expected_return=facts.expected_return, data_return=facts.data_return,
+        policies=policies if len(policies) > 1 else [], score=run.general.get("score_policy"),
+        numbers=facts.numbers or (), show=show,
+    )  # fmt: skip
 
 
 @fonts.language()

@@ -255,7 +255,7 @@ def _policies(run: RecordedRun) -> str:
                 policy.get("algorithm"),
                 names,
                 float(returns.mean()) if len(returns) else None,
-                _real(evaluated) if _is_number(evaluated) else None,
+                _real(evaluated),
                 float(losses[-1]) if len(losses) else None,
             )
         )
@@ -264,10 +264,6 @@ def _policies(run: RecordedRun) -> str:
         episodes=counted(len(window), "episode"),
     )
     return (html.paragraph(note, "quiet") if cells else "") + html.table(heads, cells)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and value == value
 
 
 def _metrics(run: RecordedRun) -> str:

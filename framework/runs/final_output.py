@@ -196,19 +196,7 @@ class FinalOutput:
     def _curve(self, random_return: float | None, show: bool) -> Path:
         path, run = self.task.results / "learning_curve.png", RecordedRun(self.task.path)
         with stage(tr("drawing the learning curve")):
-            figures.learning_curve(
-                run.episodes,
-                run.evaluations,
-                path,
-                title=self.config.title,
-                random_return=random_return,
-                expected_return=self.config.expected_return,
-                data_return=run.facts.data_return,
-                policies=list(self.config.policies) if len(self.config.policies) > 1 else [],
-                score=self.config.general.score_policy,
-                numbers=run.facts.numbers or (),
-                show=show,
-            )
+            figures.curve_of(run, path, title=self.config.title, random_return=random_return, show=show)
         return path
 
     def film(

@@ -202,14 +202,7 @@ def picture(experiment: Experiment, running: bool) -> cell.Picture:
 
 def curve_of(run: RecordedRun) -> bytes:
     """Returns the learning curve of a run as a PNG. Leaves the one in its task directory as it is."""
-    policies = list(run.settings.get("policies_cfg", ()))
-    draw = partial(
-        figures.learning_curve, run.episodes, run.evaluations,
-        title=title_of(run), random_return=run.facts.random_return, expected_return=run.facts.expected_return,
-        data_return=run.facts.data_return, policies=policies if len(policies) > 1 else [],
-        score=run.general.get("score_policy"), numbers=run.facts.numbers or (),
-    )  # fmt: skip
-    return cell.png(draw)
+    return cell.png(partial(figures.curve_of, run, title=title_of(run), random_return=run.facts.random_return))
 
 
 # ------------------------------------------------------------------------------------------------------------ films

@@ -50,6 +50,11 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
+def short_cell(value: float | None) -> str:
+    """Returns a number as a cell; empty if it is not known."""
+    return "" if value is None else short(value)
+
+
 def counted(count: int, noun: str) -> str:
     """Returns a count with its noun: 1 episode, 2,000 episodes. The noun is one of COUNTED."""
     if count == 1 and spoken() == ENGLISH:
