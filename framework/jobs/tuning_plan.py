@@ -179,97 +179,84 @@ class RunPlan(TuningPlan):
                 problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
                     None
                 )
-        of_score = self._score_problems(results)
-        of_course = [] if problems else self._course_problems(with_score=not of_score)
-        problems |= dict.fromkeys([*of_score, *of_course])
+        of_score = self._score_problem(results)
+        of_course = "" if problems else self._course_problem(with_score=not of_score)
+        problems |= dict.fromkeys(filter(None, [of_score, of_course]))
         if problems:
             raise ConfigError(*problems)
         return results
 
-    def _score_problems(self, checks: Sequence[Checked]) -> list[str]:
+    def _score_problem(self, checks: Sequence[Checked]) -> str:
+        """Returns why trials cannot be compared by the score; empty if they can."""
         columns = set.intersection(*(set(check.columns) for check in checks)) if checks else None
         if self.cfg.score in SCORES or columns is None or self.cfg.score in columns:
-            return []
+            return ""
         hint = did_you_mean(self.cfg.score, [*SCORES, *columns]) or tr(
             "; known: {names}", names=", ".join(sorted({*SCORES, *columns}))
         )
-        return [
-            tr(
-                "{where}: tune_cfg.score: {score} is not a column of progress.csv{hint}",
-                where=self._where("score"),
-                score=self.cfg.score,
-                hint=hint,
-            )
-        ]
+        return tr(
+            "{where}: tune_cfg.score: {score} is not a column of progress.csv{hint}",
+            where=self._where("score"),
+            score=self.cfg.score,
+            hint=hint,
+        )
 
-    def _course_problems(self, with_score: bool) -> list[str]:
-        """Returns what keeps trials from being compared. with_score: False if there is no such score."""
+    def _course_problem(self, with_score: bool) -> str:
+        """Returns what keeps trials from being compared; empty if nothing does. with_score: False if there is no such
+        score."""
         cfg = self.cfg
         if cfg.scheduler == "none":
-            return []
+            return ""
         scheduler, first = f"{self._where('scheduler')}: tune_cfg.scheduler", f"{self._where('rungs')}: tune_cfg.rungs"
         budgets = {self.config(settings).planned_steps for settings in self.first}
         if len(budgets) > 1:
-            return [
-                tr(
-                    "{place}: trials are compared at the same step, so that all of them need the same limits",
-                    place=scheduler,
-                )
-            ]
+            return tr(
+                "{place}: trials are compared at the same step, so that all of them need the same limits",
+                place=scheduler,
+            )
         [steps] = budgets
         if steps is None and (cfg.rungs is None or cfg.scheduler == "pbt"):
-            return [
-                tr(
-                    "{place}: {scheduler} compares trials at steps; limit them by general_cfg.max_total_step",
-                    place=scheduler,
-                    scheduler=cfg.scheduler,
-                )
-            ]
+            return tr(
+                "{place}: {scheduler} compares trials at steps; limit them by general_cfg.max_total_step",
+                place=scheduler,
+                scheduler=cfg.scheduler,
+            )
         *rungs, _ = self.rungs
         if cfg.scheduler == "pbt" and not rungs:
-            return [
-                tr(
-                    "{place}: the first comparison would be at step {step}, and the run has {steps}; compare more "
-                    "often",
-                    place=first,
-                    step=cfg.rungs or 1,
-                    steps=steps,
-                )
-            ]
+            return tr(
+                "{place}: the first comparison would be at step {step}, and the run has {steps}; compare more often",
+                place=first,
+                step=cfg.rungs or 1,
+                steps=steps,
+            )
         if steps is not None and rungs and (rungs[-1] or 0) >= steps:
-            return [
-                tr(
-                    "{place}: the last of {count} comparisons would be at step {step}, and the run has {steps}; "
-                    "compare more often",
-                    place=first,
-                    count=len(rungs),
-                    step=rungs[-1],
-                    steps=steps,
-                )
-            ]
+            return tr(
+                "{place}: the last of {count} comparisons would be at step {step}, and the run has {steps}; "
+                "compare more often",
+                place=first,
+                count=len(rungs),
+                step=rungs[-1],
+                steps=steps,
+            )
         iteration = max(self.config(settings).general.iteration_steps for settings in self.first)
         if rungs and with_score and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
-            return [
-                tr(
-                    "{place}: {score} is known when an iteration has ended, after {iteration} steps, and the first "
-                    "comparison is at step {step}; set general_cfg.iteration_steps={step} or compare later",
-                    place=f"{self._where('score')}: tune_cfg.score",
-                    score=cfg.score,
-                    iteration=iteration,
-                    step=rungs[0],
-                )
-            ]
+            return tr(
+                "{place}: {score} is known when an iteration has ended, after {iteration} steps, and the first "
+                "comparison is at step {step}; set general_cfg.iteration_steps={step} or compare later",
+                place=f"{self._where('score')}: tune_cfg.score",
+                score=cfg.score,
+                iteration=iteration,
+                step=rungs[0],
+            )
         if cfg.scheduler == "pbt" and not self._adjusted:
             changeable = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
-            return [
-                tr(
-                    "{place}: pbt changes settings while it trains, and none of those that are tried may change then; "
-                    "of algo_cfg these may: {names}",
-                    place=scheduler,
-                    names=", ".join(changeable),
-                )
-            ]
-        return []
+            return tr(
+                "{place}: pbt changes settings while it trains, and none of those that are tried may change then; "
+                "of algo_cfg these may: {names}",
+                place=scheduler,
+                names=", ".join(changeable),
+            )
+        return ""
 
     def _where(self, key: str) -> str:
         return self.tuning.where(key)
