@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 
 from config.read.opening import regular
 from framework.dataset import flat
-from framework.dataset.columns import Block, check_dtype
+from framework.dataset.columns import Block
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
@@ -67,24 +67,14 @@ def member_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -
     return archive.open(info)
 
 
-class _Array:
+class _Array(flat.Flat):
     """An array of an archive, read from its start to its end."""
 
     def __init__(self, name: str, info: zipfile.ZipInfo, file: IO[bytes]) -> None:
         self._name, self._file = name, file
-        shape, in_columns, self.dtype = read_header(file, info.filename, info.file_size)
-        check_dtype(info.filename, self.dtype)
-        if not shape:
-            raise DataError(
-                "{name} is a single number; an array with an entry for each step is needed", name=info.filename
-            )
-        self.count, self.shape = shape[0], shape[1:]
+        shape, in_columns, dtype = read_header(file, info.filename, info.file_size)
+        super().__init__(info.filename, shape, dtype)
         self._whole = self._in_columns(self.count * self.step_bytes, shape) if in_columns and len(shape) > 1 else None
-
-    @property
-    def step_bytes(self) -> int:
-        """Bytes of a step."""
-        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
     def _in_columns(self, size: int, shape: tuple[int, ...]) -> np.ndarray:
         """Returns an array that is stored column by column, which is needed whole for its first step."""

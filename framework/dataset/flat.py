@@ -1,11 +1,11 @@
 """Files of flat arrays: the steps of all episodes one after the other, an array for each column, read in pieces."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Protocol
 
 import numpy as np
 
-from framework.dataset.columns import PIECE_BYTES, Block, check_step, one_each, renamed
+from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, one_each, renamed
 from framework.errors import DataError
 
 NAMES = {
@@ -18,19 +18,22 @@ OGBENCH = ("masks", "qpos", "button_states")
 """Arrays of which OGBench's files have one, and others none."""
 
 
-class Flat(Protocol):
+class Flat(ABC):
     """An array of a file, whose header is read and checked, and whose values are read in order."""
 
-    count: int
-    """Number of its steps."""
-    shape: tuple[int, ...]
-    """Shape of a step."""
-    dtype: np.dtype
+    def __init__(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """shape: number of steps, and shape of a step. Raises DataError for anything but numbers for each step."""
+        check_dtype(name, dtype)
+        if not shape:
+            raise DataError("{name} is a single number; an array with an entry for each step is needed", name=name)
+        self.count, self.shape, self.dtype = shape[0], shape[1:], dtype
 
     @property
     def step_bytes(self) -> int:
         """Bytes of a step."""
+        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
+    @abstractmethod
     def take(self, first: int, count: int) -> np.ndarray:
         """Returns the next steps; first: number of the first one."""
 

@@ -13,7 +13,7 @@ from config.read.opening import regular
 from config.tell.language import tr
 from framework.dataset import flat
 from framework.dataset.archives import MOST_DEFLATED
-from framework.dataset.columns import Block, check_dtype
+from framework.dataset.columns import Block
 from framework.errors import DataError
 
 INSTEAD = tr("an HDF5 file needs a package that is not installed here: pip install h5py")
@@ -80,7 +80,7 @@ def _is_array(content: Any, name: str) -> bool:
     return content.get(name, getclass=True) is _package().Dataset
 
 
-class _Stored:
+class _Stored(flat.Flat):
     """An array of a file."""
 
     def __init__(self, content: Any, name: str, size: int) -> None:
@@ -90,10 +90,7 @@ class _Stored:
         self._array = array = content[name]
         if array.external or array.is_virtual:
             raise DataError("{name} lies in another file, which is not opened", name=name)
-        self.dtype = array.dtype
-        check_dtype(name, self.dtype)
-        if not array.shape:
-            raise DataError("{name} is a single number; an array with an entry for each step is needed", name=name)
+        super().__init__(name, array.shape, array.dtype)
         if claimed := excess(array, size):
             raise DataError(
                 "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
@@ -109,12 +106,6 @@ class _Stored:
                 size=chunk / 2**20,
                 limit=MOST_CHUNK / 2**20,
             )
-        self.count, self.shape = array.shape[0], array.shape[1:]
-
-    @property
-    def step_bytes(self) -> int:
-        """Bytes of a step."""
-        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
     def take(self, first: int, count: int) -> np.ndarray:
         """Returns the next steps; first: number of the first one."""
