@@ -1,6 +1,7 @@
 """A Batch: arrays by name, nested as deep as one likes, which are indexed, joined and computed with together."""
 
 import copy
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from numbers import Number
@@ -11,7 +12,6 @@ import torch
 from torch import Tensor
 
 from config.tell.language import tr
-from framework.data.arithmetic import Arithmetic
 from framework.data.values import (
     as_array,
     brief,
@@ -29,7 +29,7 @@ _PLAIN = (int, float, bool, str, type(None), Tensor)
 """Types of values that need no conversion."""
 
 
-class Batch(Arithmetic):
+class Batch:
     """A mapping of names to arrays, tensors, numbers, text, None or further Batches. A key is an item, b["obs"], and an
     attribute, b.obs, unless it is the name of a method; every other index chooses rows of all arrays."""
 
@@ -304,6 +304,26 @@ class Batch(Arithmetic):
             with naming(key):
                 changed[key] = None if mine is None else how(mine, other[key])
         return Batch.of(changed)
+
+    def __add__(self, other: Any) -> Any:
+        return self.combined(other, operator.add)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.combined(other, operator.sub)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.combined(other, operator.mul)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.combined(other, operator.truediv)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.combined(other, lambda mine, its: its - mine)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.combined(other, lambda mine, its: its / mine)
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def __eq__(self, other: object) -> bool:
         """Returns true if both have the same keys, and values of equal type, shape and content."""
