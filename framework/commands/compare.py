@@ -13,7 +13,7 @@ HELP = {
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
     help_text = tr("name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'")
-    parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=help_text)
+    parser.positional("runs", "RUN", help_text, nargs="+")
     parser.add_argument("--threshold", metavar="X", type=arguments.score, help=tr("score to reach; by default a goal"))
     where = tr("scores at a step that all runs have come to (default), or their last ones")
     parser.add_argument("--at", metavar="common|last", choices=arguments.COMPARED_AT, default="common", help=where)

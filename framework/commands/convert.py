@@ -26,9 +26,9 @@ MINARI = "minari:"
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
+    parser.positional("file", "OLD.yaml|DATA")
     help_text = tr("data in another format; one of several experiments of RLlib")
-    parser.add_argument("target", metavar="NEW|NAME", type=arguments.text, nargs="?", help=help_text)
+    parser.positional("target", "NEW|NAME", help_text, nargs="?")
     parser.add_argument(
         "--env",
         metavar="ID",

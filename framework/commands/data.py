@@ -11,7 +11,7 @@ HELP = {"data DATA... [--env ID] [--json]": tr("what collected data contain,\nan
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
     help_text = tr("file, pattern such as 'data/*.npz', or task directory")
-    parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=help_text)
+    parser.positional("data", "DATA", help_text, nargs="+")
     parser.add_argument("--env", metavar="ID", type=arguments.text, help=tr("compare with its spaces"))
     parser.switch("--json", tr("print JSON, with all that is known"))
 

@@ -12,7 +12,7 @@ HELP = {"push NAME --to hf://USER/REPO [--private]": tr("upload model, report, c
 
 
 def flags(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", type=arguments.text, help=tr("a run, or a group of seeds"))
+    parser.positional("name", "NAME", tr("a run, or a group of seeds"))
     parser.add_argument("--to", metavar="ADDRESS", type=arguments.text, help=tr("hf://user/name or ms://user/name"))
     shared.add(parser, "--model")
     parser.switch("--private", tr("make a new repository private"))

@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.1
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
     help_text = tr("folder of runs (default tasks) or its URL, or one run or group, by its name")
-    parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=help_text)
+    parser.positional("folder", "FOLDER", help_text, nargs="?")
     parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help=tr("default: a free one"))
     parser.switch("--open", tr("open the page in the browser"))
 

@@ -100,6 +100,10 @@ class Parser(argparse.ArgumentParser):
         """Adds a flag with a value, which can be given once. flag: perhaps with a second name."""
         self.add_argument(*flag.split(), metavar=metavar, type=kind, action=Once, help=text)
 
+    def positional(self, name: str, metavar: str, text: str | None = None, **how: Any) -> None:
+        """Adds a word without a flag. how: further arguments of add_argument, such as nargs."""
+        self.add_argument(name, metavar=metavar, type=arguments.text, help=text, **how)
+
     def switch(self, flag: str, text: str) -> None:
         """Adds a flag without a value."""
         self.add_argument(flag, action="store_true", help=text)
