@@ -4,8 +4,10 @@ import contextlib
 import errno
 import os
 import re
-from typing import TextIO
+from importlib import import_module
+from typing import Any, TextIO
 
+from config.own.extras import install
 from config.tell.language import UserError, tr
 from config.tell.traceback import concise
 
@@ -116,6 +118,16 @@ def of_machine(error: BaseException) -> bool:
     if isinstance(error, OSError | MemoryError | RuntimeError | ImportError) and without_memory(error) is not None:
         return True
     return isinstance(error, RuntimeError) and _DEVICE.search(str(error)) is not None
+
+
+def optional(module: str, user: str, kind: type[JoystickError] = JoystickError) -> Any:
+    """Returns a module of a package that may be missing. Raises an error with what to install if it is. user: what
+    needs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        why = tr("{name} needs a package that is not installed here: {install}", name=user, install=install(module))
+        raise kind(why) from error
 
 
 def silence(stream: TextIO | None) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,9 +13,8 @@ from config.tell.language import tr
 from framework.dataset import flat
 from framework.dataset.archives import MOST_DEFLATED
 from framework.dataset.columns import Block
-from framework.errors import DataError
+from framework.errors import DataError, optional
 
-INSTEAD = tr("an HDF5 file needs a package that is not installed here: pip install h5py")
 MOST_CHUNK = 2**26
 """Bytes of the largest chunk, which is decompressed whole."""
 CHUNK_ENTRY = 8
@@ -70,10 +68,7 @@ def excess(array: Any, size: int) -> int:
 
 
 def _package() -> Any:
-    try:
-        return import_module("h5py")
-    except ImportError:
-        raise DataError(INSTEAD) from None
+    return optional("h5py", tr("an HDF5 file"), DataError)
 
 
 def _is_array(content: Any, name: str) -> bool:

@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from io import BufferedReader
 from math import isfinite
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from config.read.opening import regular
 from config.tell.language import tr
 from framework.dataset.columns import Block, column_of, renamed
-from framework.errors import DataError
+from framework.errors import DataError, optional
 
 MOST_LINE_BYTES = 2**25
 """Bytes of the longest line, decompressed."""
@@ -126,10 +125,7 @@ def _check_frames(file: IO[bytes]) -> None:
 
 def zstandard() -> Any:
     """Returns the package that reads and writes zst files, or raises DataError."""
-    try:
-        return import_module("zstandard")
-    except ImportError:
-        raise DataError("a zst file needs a package that is not installed here: pip install zstandard") from None
+    return optional("zstandard", tr("a zst file"), DataError)
 
 
 def _said(error: Exception, line: bytes) -> str:

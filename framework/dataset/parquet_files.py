@@ -13,9 +13,8 @@ from config.tell.language import tr
 from framework.dataset.archives import MOST_DEFLATED
 from framework.dataset.columns import MOST_STEP_BYTES, PIECE_BYTES, Block, Columns, check_dtype, joined, renamed
 from framework.dataset.flat import NAMES
-from framework.errors import DataError
+from framework.errors import DataError, optional
 
-INSTEAD = tr('a Parquet file needs a package that is not installed here: pip install "pyarrow>=18"')
 MOST_GROUP = 2**30
 """Bytes of the largest group of rows that is read: a column of it may be one page, which is decompressed whole."""
 MOST_TEXT, MOST_PARTS = 2**24, 2**20
@@ -82,10 +81,8 @@ def _column(column: np.ndarray, arrow: Any) -> Any:
 
 
 def _packages() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise DataError(INSTEAD) from None
+    user = tr("a Parquet file")
+    return optional("pyarrow", user, DataError), optional("pyarrow.parquet", user, DataError)
 
 
 def _check_type(name: str, kind: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from config.own.extras import install
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.system.processes import out_of_reach
@@ -18,7 +19,7 @@ from framework.film.video import VideoWriter
 
 MOST_FPS = 60
 """Frames per second that screens show."""
-INSTALL = 'pip install "imageio-ffmpeg>=0.6"'
+INSTALL = install("imageio_ffmpeg")
 
 
 def check_package() -> None:

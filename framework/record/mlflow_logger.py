@@ -27,7 +27,7 @@ MOST_BYTES = 2**30
 class MlflowLogger(Service):
     """A run of MLflow, with the name of the task directory."""
 
-    NAME, INSTALL = "mlflow", 'pip install "mlflow-skinny>=3.17"'
+    NAME = "mlflow"
     VARIABLES = {
         "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true",
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",

@@ -12,13 +12,12 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from algos.base import Tree
 from config.read.opening import read_regular, regular
-from framework.errors import JoystickError
+from framework.errors import optional
 from framework.record.loggers import Logger
 
 PROJECT = "joystick"
@@ -33,16 +32,6 @@ NAME = re.compile(r"\w[\w.-]{0,199}")
 """Names of runs that are read from a checkpoint."""
 Counts = Mapping[str, int]
 """Curve, such as interact/train_ep_reward -> number of its points."""
-
-
-def package(name: str, install: str) -> Any:
-    """Returns the package of a service. Raises JoystickError with what to install if it is missing."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise JoystickError(
-            "{name} needs a package that is not installed here: {install}", name=name, install=install
-        ) from error
 
 
 class Beyond:
@@ -73,15 +62,13 @@ class Service(Logger, ABC):
 
     NAME: ClassVar[str]
     """Name of the service, and of its package."""
-    INSTALL: ClassVar[str]
-    """Command that installs the package."""
     VARIABLES: ClassVar[Mapping[str, str]] = {}
     """Variables that the user may set otherwise."""
 
     def __init__(self) -> None:
         for name, value in self.VARIABLES.items():
             os.environ.setdefault(name, value)
-        self._package = package(self.NAME, self.INSTALL)
+        self._package = optional(self.NAME, self.NAME)
         self._run: Any = None
         """The run, as the package has it."""
         self.id = ""

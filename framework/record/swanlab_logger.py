@@ -20,7 +20,7 @@ ONLINE = ("online", "cloud")
 class SwanlabLogger(Service):
     """A run of SwanLab, with the name of the task directory. `swanlab sync` sends one that was written offline."""
 
-    NAME, INSTALL = "swanlab", 'pip install "swanlab>=0.10"'
+    NAME = "swanlab"
     VARIABLES = {"SWANLAB_MODE": "offline", "SWANLAB_INTERACTIVE": "false"}
     """By these, nothing is sent, and nothing is asked."""
 

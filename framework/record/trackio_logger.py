@@ -26,7 +26,7 @@ class TrackioLogger(Service):
     """A run of Trackio. Its name is that of the task directory with a few letters of its own: Trackio goes on with a
     run by its name."""
 
-    NAME, INSTALL = "trackio", 'pip install "trackio>=0.43"'
+    NAME = "trackio"
 
     def _is_local(self) -> bool:
         return not any(os.environ.get(name) for name in SERVERS)

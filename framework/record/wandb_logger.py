@@ -20,7 +20,7 @@ AXES = {"interact": "environment_step", "model": "update"}
 class WandbLogger(Service):
     """A run of wandb, with the name of the task directory. `wandb sync` sends one that was written offline."""
 
-    NAME, INSTALL = "wandb", 'pip install "wandb>=0.31"'
+    NAME = "wandb"
     VARIABLES = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": "30"}
     """By these, nothing is sent, and a server is waited for half a minute."""
     _folder: Path | None = None

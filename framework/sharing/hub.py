@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from config.read.stores import HUBS
 from framework.errors import JoystickError
@@ -57,16 +57,6 @@ def hub_of(address: Address) -> Hub:
     module, _, name = HOMES[address.hub].partition(":")
     hub: Hub = getattr(import_module(module), name)()
     return hub
-
-
-def package(name: str, hub: str, install: str) -> Any:
-    """Returns the module of a hub's own package. Raises JoystickError with what to install if it is missing."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise JoystickError(
-            "{hub} needs a package that is not installed here: {install}", hub=HUBS[hub], install=install
-        ) from error
 
 
 def said(error: BaseException) -> str:

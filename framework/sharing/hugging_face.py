@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from config.program import version
+from config.read.stores import HUBS
 from config.tell.language import tr
-from framework.errors import JoystickError
+from framework.errors import JoystickError, optional
 from framework.sharing import hub
 from framework.sharing.address import Address
 from framework.sharing.hub import Upload
 
-INSTALL = 'pip install "huggingface_hub>=1.0"'
+NAME = HUBS["hf"]
 LOGIN = tr("hf auth login stores one, or set HF_TOKEN")
 
 
@@ -20,10 +21,10 @@ class HuggingFace:
     """The client, with its errors as sentences."""
 
     def __init__(self) -> None:
-        self._package = hub.package("huggingface_hub", "hf", INSTALL)
-        self._errors = hub.package("huggingface_hub.errors", "hf", INSTALL)
-        hub.package("huggingface_hub.utils", "hf", INSTALL).disable_progress_bars()
-        hub.package("huggingface_hub.utils", "hf", INSTALL).logging.set_verbosity_error()
+        self._package = optional("huggingface_hub", NAME)
+        self._errors = optional("huggingface_hub.errors", NAME)
+        optional("huggingface_hub.utils", NAME).disable_progress_bars()
+        optional("huggingface_hub.utils", NAME).logging.set_verbosity_error()
         self._api = self._package.HfApi(library_name="joystick", library_version=version())
 
     def listing(self, address: Address, revision: str | None) -> dict[str, int] | None:

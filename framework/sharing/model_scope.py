@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from config.read.stores import HUBS
 from config.tell.language import tr
-from framework.errors import JoystickError
+from framework.errors import JoystickError, optional
 from framework.sharing import hub
 from framework.sharing.address import Address
 from framework.sharing.hub import Upload
 
-INSTALL = 'pip install "modelscope-hub>=0.5"'
+NAME = HUBS["ms"]
 LOGIN = tr("set MODELSCOPE_API_TOKEN")
 KIND = "model"
 
@@ -24,8 +25,8 @@ class ModelScope:
     """The client, with its errors as sentences."""
 
     def __init__(self) -> None:
-        self._errors = hub.package("modelscope_hub.errors", "ms", INSTALL)
-        self._api: Any = hub.package("modelscope_hub", "ms", INSTALL).HubApi()
+        self._errors = optional("modelscope_hub.errors", NAME)
+        self._api: Any = optional("modelscope_hub", NAME).HubApi()
         for name in [name for name in logging.root.manager.loggerDict if name.startswith("modelscope_hub")]:
             logging.getLogger(name).setLevel(logging.ERROR)  # it warns of each attempt
 

@@ -50,7 +50,7 @@ OF_ENVIRONMENTS = packages(
     [word for row in env_packages.PACKAGES for word in row.pip.replace('"', "").split() if word[0] != "-"]
 ) - {"mujoco", "gymnasium"}
 """Packages that doctor lists, and gymnasium's ids import, by the table of packages of environments."""
-LOADERS = ("import_module", "find_spec", "hub.package")
+LOADERS = ("import_module", "find_spec", "optional")
 
 
 @cache

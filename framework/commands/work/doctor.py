@@ -21,6 +21,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from config import machine
 from config.own import env_packages
 from config.own.env_packages import EnvPackage
+from config.own.extras import EXTRAS
 from config.program import ROOT
 from config.program import version as own_version
 from config.system.folders import private_cache
@@ -38,31 +39,6 @@ LEAST_MEMORY, LEAST_DISK, LEAST_SHARED = 2**30, 2**30, 2**27
 """Bytes of free memory, disk and shared memory below which runs fail before long."""
 LONGEST_SOCKET = 60
 """Characters of the temporary folder up to which Ray's sockets have names that the system takes (107 in all)."""
-EXTRAS = {
-    "mujoco": (tr("the robots of MuJoCo"), '"gymnasium[mujoco]"'),
-    "minari": (tr("data sets of Minari"), '"minari[hdf5]"'),
-    "tensorboard": (tr("a look at tb_logs/ (tensorboard --logdir tasks)"), '"tensorboard>=2.19"'),
-    "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
-    "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
-    "swanlab": ("general_cfg.loggers: swanlab", '"swanlab>=0.10"'),
-    "trackio": ("general_cfg.loggers: trackio", '"trackio>=0.43"'),
-    "huggingface_hub": (tr("push and pull with the Hugging Face hub"), '"huggingface_hub>=1.0"'),
-    "modelscope_hub": (tr("push and pull with ModelScope"), '"modelscope-hub>=0.5"'),
-    "pyarrow": (tr("data files in Parquet"), '"pyarrow>=18"'),
-    "h5py": (tr("data files in HDF5"), "h5py"),
-    "zstandard": (tr("data files that zstandard has compressed"), "zstandard"),
-    "imageio_ffmpeg": (tr("videos as mp4"), '"imageio-ffmpeg>=0.6"'),
-    "onnx onnxscript onnxruntime": ("export --to onnx", "onnx onnxscript onnxruntime"),
-    "s3fs": (tr("copies of runs in a store: {scheme}", scheme="s3://"), '"s3fs>=2025.3"'),
-    "gcsfs": (tr("copies of runs in a store: {scheme}", scheme="gs://"), '"gcsfs>=2025.3"'),
-    "ossfs": (tr("copies of runs in a store: {scheme}", scheme="oss://"), '"ossfs>=2025.2"'),
-    "envpool": ("env_cfg.vectorization: envpool", '"envpool>=1.2"'),
-    "optuna cmaes": (tr("tuning by tpe, cmaes and qmc"), "optuna cmaes"),
-}
-"""Modules of extra packages -> what they are for, and their names for pip. Those of environments are the rows of
-config/own/env_packages.py."""
-
-
 STATES = english("ok"), english("note"), english("fault")
 
 
