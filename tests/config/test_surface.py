@@ -29,7 +29,7 @@ EXCEPTIONS = (
     ("framework/assemble/expert.py", r"\{\} has no values", "an error for programmers"),
     ("framework/assemble/needs.py", "expert of its own", "a key"),
     ("framework/commands/*.py", r"(cluster|compare|convert|export|list|pull|push) .*", "commands"),
-    ("framework/commands/work/doctor.py", r"onnx onnxscript .*|export --to onnx", "packages and a command"),
+    ("config/own/extras.py", r"onnx onnxscript .*|export --to onnx", "packages and a command"),
     (
         "framework/commands/work/slurm.py",
         r"(newest\(\)|address=)[\s\S]*",
