@@ -17,7 +17,6 @@ Settings have semicolons between them. Of several with blanks between them the f
 the word, or a product; count rounds it to a whole number, 1 or more.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from config.model.fields import is_number
 from config.program import PROGRAM
 from config.tell.language import UserError, tr
 
@@ -44,11 +44,6 @@ class NoCounterpartError(UserError):
 def in_language(text: str) -> str:
     """Returns a text of a table in the language of this process, with the command in place of {PROGRAM}."""
     return tr(text).replace("{PROGRAM}", PROGRAM)
-
-
-def is_number(value: Any) -> bool:
-    """Returns True for a finite number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 KINDS: Mapping[str, Callable[[Any], bool]] = {

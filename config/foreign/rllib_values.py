@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from config.foreign.cases import Meaning, NoCounterpartError, is_number
+from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.table import Scope, Translation
 from config.foreign.values import Settings, linear, rates
+from config.model.fields import is_number
 from config.model.memory_spec import whole_rounds
 from config.model.schema import FILM
 from config.tell.language import tr

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from config.foreign.cases import Case, Meaning, NoCounterpartError, in_language, translation
-from config.model.fields import Strict
+from config.model.fields import Strict, same
 
 FOLDER = Path(__file__).with_name("tables")
 OFF = "it is off"
@@ -118,7 +118,7 @@ class Row:
     def meaning(self, value: Any, scope: Any) -> Meaning:
         """Returns the settings that a value means. Raises NoCounterpartError, or LookupError if no setting of it exists
         in this run."""
-        if self.needless and (not self.values or any(_same(value, other) for other in self.values)):
+        if self.needless and (not self.values or any(same(value, other) for other in self.values)):
             return Meaning({}, self.needless)
         value = self.read(value) if self.read else value
         if self.needs:
@@ -134,11 +134,6 @@ class Row:
         if self.refused:
             raise NoCounterpartError(self.refused)
         raise LookupError(self.settings)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Returns True for equal values of one type: true is not 1."""
-    return type(value) is type(other) and value == other
 
 
 Table = Mapping[str, Row]

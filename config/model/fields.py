@@ -1,6 +1,7 @@
 """Strict base class of every settings model, and the types of its fields. Imports nothing heavy."""
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -116,6 +117,16 @@ class Strict(BaseModel, metaclass=Inheriting):
             return self._why_unread(other)
         text = value if isinstance(value, str) else json.dumps(value)
         return tr("{setting} is {value}", setting=other, value=text)
+
+
+def is_number(value: Any) -> bool:
+    """Returns True for a finite number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+
+
+def same(value: Any, other: Any) -> bool:
+    """Returns True for equal values of one type: true is not 1."""
+    return type(value) is type(other) and bool(value == other)
 
 
 def whole(value: Any) -> Any:

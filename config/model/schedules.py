@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from config.model.course import OF_THE_RUN, Schedule
 from config.model.course import value_at as value_at  # for algorithms of users, who have it from here
-from config.model.fields import Fraction, NonNegative, Positive, PositiveFraction
+from config.model.fields import Fraction, NonNegative, Positive, PositiveFraction, is_number
 from config.tell.language import tr
 
 KINDS = ("constant", "linear", "cosine", "piecewise")
@@ -66,7 +66,7 @@ def _points(kind: str, points: Any) -> list[Any]:
     """Returns the values of points [fraction, value]."""
     pairs = isinstance(points, list) and all(isinstance(point, list) and len(point) == 2 for point in points)
     fractions = [point[0] for point in points] if pairs else []
-    real = all(isinstance(place, int | float) and not isinstance(place, bool) for place in fractions)
+    real = all(map(is_number, fractions))
     if not fractions or not real or fractions != sorted(fractions) or not 0 <= fractions[0] <= fractions[-1] <= 1:
         raise ValueError(
             tr(

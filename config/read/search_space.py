@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from config.model.domain_kinds import KINDS, written_kind
-from config.model.fields import whole
+from config.model.fields import is_number, same, whole
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
 from config.tell.language import tr
@@ -78,11 +78,9 @@ def _problem(kind: str, values: Any) -> str:
     if kind in LISTS:
         if not isinstance(values, list) or not values:
             return tr("{kind}: got {value}; expected a list of values", kind=kind, value=shown(values))
-        twice = next(
-            (value for place, value in enumerate(values) if any(_same(value, e) for e in values[:place])), None
-        )
+        twice = next((value for place, value in enumerate(values) if any(same(value, e) for e in values[:place])), None)
         return "" if twice is None else tr("{kind}: {value} is listed twice", kind=kind, value=shown(twice))
-    numbers = isinstance(values, list) and len(values) == 2 and all(_is_number(bound) for bound in values)
+    numbers = isinstance(values, list) and len(values) == 2 and all(map(is_number, values))
     if numbers and max(map(abs, values)) > LARGEST:
         return tr(
             "{kind}: got {value}; expected two numbers of a size up to {most:g}",
@@ -97,14 +95,6 @@ def _problem(kind: str, values: Any) -> str:
     if kind == "int" and not all(isinstance(whole(bound), int) for bound in values):
         return tr("int: got {value}; expected two whole numbers", value=shown(values))
     return ""
-
-
-def _same(value: Any, other: Any) -> bool:
-    return type(value) is type(other) and bool(value == other)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
 def filled(value: Any, domains: Sequence[Domain], settings: Sequence[Any]) -> Any:

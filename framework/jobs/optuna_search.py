@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from config.model.fields import same
 from config.read.loader import ConfigError
 from config.read.search_space import LISTS, Domain
 from config.tell.language import tr
@@ -186,4 +187,4 @@ def _number(domain: Domain, value: Any) -> Any:
     """Returns what Optuna would have drawn for a setting."""
     if domain.kind not in LISTS:
         return value
-    return next(place for place, choice in enumerate(domain.values) if type(choice) is type(value) and choice == value)
+    return next(place for place, choice in enumerate(domain.values) if same(choice, value))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.model.arrays import Array
+from config.model.fields import is_number, same
 from config.read.loader import ConfigError
 from config.read.task_files import GroupFiles
 from config.read.tuning import Tuning, continued
@@ -270,9 +271,9 @@ def _trial_of(run: Path, files: GroupFiles) -> str:
 def _is_possible(domain: Any, value: Any) -> bool:
     """Returns True for a value that a domain has: those in the file of a stranger may be anything."""
     if domain.kind in tuning_page.LISTS:
-        return any(type(option) is type(value) and option == value for option in domain.values)
+        return any(same(option, value) for option in domain.values)
     low, high = map(float, domain.values)
-    return number(value) is not None and not isinstance(value, bool) and low <= value <= high
+    return is_number(value) and low <= value <= high
 
 
 def _state(written: str, runs: Sequence[Row]) -> str:
