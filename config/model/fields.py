@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -122,6 +123,12 @@ class Strict(BaseModel, metaclass=Inheriting):
 def is_number(value: Any) -> bool:
     """Returns True for a finite number; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+
+
+def is_whole(value: Any, least: int = 1, most: int | None = None) -> bool:
+    """Returns True for a whole number within these limits, also one of numpy; true and false are none."""
+    is_integral = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integral and least <= int(value) and (most is None or int(value) <= most)
 
 
 def same(value: Any, other: Any) -> bool:

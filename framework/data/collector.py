@@ -12,6 +12,7 @@ import algos
 import envs
 from algos.base import Act, Actor, EnvSpec, Progress, Streams
 from config.model.composite import Composite
+from config.model.fields import is_whole
 from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect import collector
@@ -233,24 +234,20 @@ def _until(rows: int, n_step: int | None, n_episode: int | Sequence[int] | None)
     if (n_step is None) == (n_episode is None):
         raise JoystickError("collect needs n_step or n_episode, and not both")
     if n_step is not None:
-        if not _is_count(n_step):
+        if not is_whole(n_step):
             raise JoystickError("n_step={n_step!r}: expected a whole number, at least 1", n_step=n_step)
         return _UntilSteps(rows, n_step)
     if isinstance(n_episode, Sequence):
-        if len(n_episode) != rows or not all(_is_count(n, least=0) for n in n_episode) or not any(n_episode):
+        if len(n_episode) != rows or not all(is_whole(n, least=0) for n in n_episode) or not any(n_episode):
             raise JoystickError(
                 "n_episode={n_episode!r}: expected a number of episodes for each of {rows} environments",
                 n_episode=n_episode,
                 rows=rows,
             )
         return _UntilEpisodes(rows, n_episode)
-    if n_episode is None or not _is_count(n_episode):
+    if n_episode is None or not is_whole(n_episode):
         raise JoystickError("n_episode={n_episode!r}: expected a whole number, at least 1", n_episode=n_episode)
     return _UntilEpisodes(rows, int(n_episode))
-
-
-def _is_count(value: Any, least: int = 1) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def _result(steps: int, episodes: Sequence[Episode]) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
+from config.model.fields import is_whole
 from config.tell.language import tr
 from framework.errors import DataError
 
@@ -42,8 +41,7 @@ class Settings:
 
 def whole(name: str, number: Any, least: int = 1, most: int | None = None) -> int:
     """Returns a whole number within these limits. DataError for anything else."""
-    is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    if not is_whole or number < least or (most is not None and number > most):
+    if not is_whole(number, least, most):
         limits = (
             tr("at least {least}", least=least)
             if most is None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from config.model.fields import is_whole
 from config.read import tasks
 from config.read.arguments import MOST_SEEDS
 from config.read.loader import ConfigError
@@ -190,7 +191,7 @@ def train(
     elsewhere on the terminal; None: in a notebook only.
     """
     shown = bool(terminal.kernel()) if progress is None else progress
-    if jobs is not None and not (_is_whole(jobs) and jobs > 0):
+    if jobs is not None and not is_whole(jobs):
         raise ConfigError("Python: jobs: got {jobs!r:.80}; expected a number of runs at once, 1 or more", jobs=jobs)
     if resume is None:
         check_names("train", settings, config_of, algo)
@@ -240,18 +241,10 @@ def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
     numbers = list(islice(chosen, MOST_SEEDS + 1))
     if len(numbers) > MOST_SEEDS:
         raise ConfigError("Python: seeds: got {seeds!r:.80}; expected at most {most}", seeds=seeds, most=MOST_SEEDS)
-    if not numbers or len(set(map(str, numbers))) < len(numbers) or not all(map(_is_seed, numbers)):
+    are_seeds = all(is_whole(number, 1, 2**63 - 1) for number in numbers)  # 0 is none: a run with it draws its seed
+    if not numbers or len(set(map(str, numbers))) < len(numbers) or not are_seeds:
         raise ConfigError("Python: seeds: got {seeds!r:.80}; expected whole numbers from 1 on, each once", seeds=seeds)
     return [int(number) for number in numbers]
-
-
-def _is_seed(number: Any) -> bool:
-    """Returns True for a whole number, also one of numpy. 0 is none: a run with it draws its seed."""
-    return _is_whole(number) and 0 < int(number) < 2**63
-
-
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 class _Screens:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from config.model.curriculum import Curriculum
-from config.model.fields import whole
+from config.model.fields import is_number, whole
 from config.tell.names import did_you_mean
 from framework.errors import CheckpointError, JoystickError
 from framework.loop.iteration import Result, measured
@@ -58,7 +58,7 @@ class Phases:
         if self.cfg.phases:
             raise JoystickError("set_phase: general_cfg.curriculum.phases decides on the phase; leave the list out")
         value = value.item() if isinstance(value, np.generic) else value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+        if not is_number(value):
             raise JoystickError("set_phase({value!r}): a phase is a finite number", value=value)
         before, self.now = self.now, whole(value)
         return self.now != before

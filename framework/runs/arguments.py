@@ -7,8 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-import numpy as np
-
+from config.model.fields import is_whole
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.yaml_reader import Place
@@ -54,7 +53,7 @@ def check_names(call: str, words: Mapping[str, Any], function: Callable[..., Any
 
 def check_count(call: str, count: int | None) -> None:
     """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
+    if count is not None and not is_whole(count):
         raise JoystickError("{call}({count!r}): expected a whole number, at least 1", call=call, count=count)
 
 
