@@ -19,6 +19,8 @@ from envs.several.multi_agent import MultiAgentVector, several
 
 CONTEXT = "env_config"
 """Parameter that gets all settings as one EnvContext."""
+ALONE = ("config", "cfg", "conf", "c", "ctx", "context", "env_ctx", "env_context", "_")
+"""Names of a parameter that does the same where it is the only one."""
 
 NOT_ASYNC = tr("vectorization: async is for one agent; environments of several agents are stepped in this process")
 
@@ -65,9 +67,9 @@ def parameter_names(creator: Callable[..., Any]) -> list[str]:
 
 def context_parameter(creator: Callable[..., Any]) -> str | None:
     """Returns the parameter that gets all settings as one EnvContext; None if each setting is an argument. A function
-    of one parameter `config`, as RLlib's programs have it, gets them too."""
+    of one parameter `config` or `_`, as RLlib's programs have it, gets them too."""
     names = parameter_names(creator)
-    return next((name for name in (CONTEXT, *(["config"] if names == ["config"] else [])) if name in names), None)
+    return next((name for name in (CONTEXT, *(ALONE if len(names) == 1 else ())) if name in names), None)
 
 
 def takes_context(creator: Callable[..., Any]) -> bool:

@@ -397,6 +397,24 @@ def test_a_function_of_one_config_gets_all_settings_as_rllib_gives_them(monkeypa
     assert (Placed.made[-1]["size"], Placed.made[-1].worker_index) == (4, 2)
 
 
+@pytest.mark.parametrize(
+    "maker",
+    [
+        lambda cfg: Placed(cfg),
+        lambda c: Placed(c),
+        lambda ctx: Placed(ctx),
+        lambda env_ctx: Placed(env_ctx),
+        lambda _: Placed(_),
+    ],
+    ids=["cfg", "c", "ctx", "env_ctx", "_"],
+)
+def test_so_does_a_function_with_another_name_for_it(monkeypatch, maker):
+    monkeypatch.setattr(own, "_REGISTERED", {})
+    own.register("placed", maker)
+    made(1, EnvContext(worker_index=2), id="placed", size=4, vectorization="sync")
+    assert (Placed.made[-1]["size"], Placed.made[-1].worker_index) == (4, 2)
+
+
 def test_a_wrapper_as_the_class_of_an_environment_is_not_asked_for_its_render_modes(monkeypatch):
     """Its metadata are a property: only an instance has them."""
 
