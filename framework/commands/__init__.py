@@ -31,6 +31,13 @@ def answer(argv: Sequence[str]) -> int:
     ask_on_terminal(quiet=lambda: stages.shown_on(terminal.Screen()))
     if getattr(request, "allow_import", None):
         sys.path.append(os.getcwd())
-    atexit.register(gc.freeze)  # Python would look through hundreds of thousands of objects before it ends, for seconds
+    atexit.register(_keep_garbage)
     with stages.shown():
         return int(words.module(request.word or words.DEFAULT).run(request))
+
+
+def _keep_garbage() -> None:
+    """Spares Python the look through hundreds of thousands of objects before it ends, which takes seconds. ale_py would
+    complain about those that are left."""
+    if "ale_py" not in sys.modules:
+        gc.freeze()
