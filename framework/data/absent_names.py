@@ -20,6 +20,12 @@ INSTEAD = {
     "SegmentTree": tr("PrioritizedReplayBuffer has the sum tree inside; its `weight` are the priorities"),
     "ShmemVectorEnv": tr("a Collector takes a list of environments, or a vector environment of gymnasium"),
     "SubprocVectorEnv": tr("a Collector takes a list of environments, or a vector environment of gymnasium"),
+    "BasicLogger": tr("joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others"),
+    "TensorboardLogger": tr(
+        "joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others"
+    ),
+    "WandbLogger": tr("joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others"),
+    "Net": tr("a network is a torch.nn.Module, or lists of layers in joystick.policy(algo, env, value_layers=[...])"),
     "offline_trainer": tr('joystick.Run("CQL", env, algo_cfg={"data": folder}) learns from recorded data'),
 }
 """Name -> a sentence about it. (Algorithms such as DQNPolicy are found by their name.)"""

@@ -1,5 +1,8 @@
 """The result of an iteration under RLlib's names, beside ours (general_cfg.result_names: rllib)."""
 
+from typing import Any
+
+from config.tell.language import tr
 from framework.loop.iteration import Result
 
 NAMES = {
@@ -17,6 +20,21 @@ NAMES = {
 }
 """RLlib's name -> ours."""
 _OF_POLICIES = ("mean", "min", "max")
+_ADDED = {*NAMES, "timesteps_this_iter", *(f"policy_reward_{word}" for word in _OF_POLICIES), "info"}
+"""All names that `added` adds."""
+
+
+class Figures(dict[str, Any]):
+    """The result of an iteration. A figure of RLlib's name that it lacks is answered with the setting that adds it."""
+
+    def __missing__(self, name: str) -> Any:
+        if name in _ADDED:
+            sentence = tr(
+                "the result has no {name!r}; with general_cfg={{'result_names': 'rllib'}} it has RLlib's names, too",
+                name=name,
+            )
+            raise KeyError(sentence)
+        raise KeyError(name)
 
 
 def added(result: Result, steps_before: int) -> Result:

@@ -15,6 +15,7 @@ from envs.base import Array, EnvError, Step, VectorEnv
 from framework.collect.fragment import Episode, Recorder
 from framework.disk.checkpoints import flatten
 from framework.errors import CallbackError, JoystickError
+from framework.loop import rllib_names
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Result, spread_names
 from framework.loop.observer import Observer
@@ -121,6 +122,9 @@ class RunningEpisode:
     def last_info(self, agent: str | None = None) -> Any:
         """Returns the environment's info of the newest step."""
         return _of(self._info, agent)
+
+    last_observation_for, last_action_for = last_observation, last_action  # RLlib's names
+    last_reward_for, last_info_for = last_reward, last_info
 
     def begin(self, obs: Array) -> None:
         """Replaces the first observation, where it becomes known after the end of the episode before."""
@@ -343,7 +347,7 @@ class CallbackObserver(Observer):
         call(self.callbacks, "on_checkpoint", run=self.run, path=path)
 
     def result(self, result: Result) -> None:
-        call(self.callbacks, "on_train_result", run=self.run, result=result)
+        call(self.callbacks, "on_train_result", run=self.run, result=rllib_names.Figures(result))
 
     def state(self) -> Tree:
         tree: Tree = call(self.callbacks, "state")

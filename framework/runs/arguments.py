@@ -131,7 +131,7 @@ def config_of(
     if not (env is None or isinstance(env, str) or callable(env)):
         raise ConfigError("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)
     flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
-    return loaded(yaml, words, values, callbacks, metrics, **flags)
+    return loaded(yaml, words, values, callbacks, metrics, of_rllib=config is not None, **flags)
 
 
 def _one_environment(env: Any, other: Any) -> Any:

@@ -9,6 +9,8 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from inspect import Parameter
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -17,17 +19,18 @@ import numpy as np
 
 from algos.base import Array, TrainableActor
 from config.model.memory_spec import RolloutSpec
+from config.own import objects as own
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.tasks import find as find_task
 from config.tell.language import tr
 from config.tell.names import nearest
-from envs.base import EnvContext
 from framework.data.batch import Batch
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import CLOSED, ROOT, circumstances
 from framework.errors import CtrlC, Interrupted, JoystickError
+from framework.loop import rllib_names
 from framework.loop.iteration import Count, Result
 from framework.pages.cell import Picture
 from framework.pages.html_page import paragraph
@@ -217,7 +220,7 @@ class Run:
         if self._asked:
             self._asked = False
             raise CtrlC(self._left)  # between two rounds: the run is whole
-        return {**result, "done": self._reason is not None, "reason": self._reason}
+        return rllib_names.Figures(result, done=self._reason is not None, reason=self._reason)
 
     def _iterate(self, steps: int, progress: bool | None) -> None:
         """Trains for an iteration. Interrupted, it saves; the next one says that it goes on."""
@@ -427,14 +430,14 @@ class Run:
             experiment.backend.set_weights(weights)
             experiment.trainer.points.last = None  # they are in no checkpoint yet
 
-    def foreach_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
+    def foreach_worker(self, function: Callable[..., Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
-        the latest weights. Returns the results in this order."""
+        the latest weights; function(agent) if it has one parameter. Returns the results in this order."""
         if not callable(function):
             raise JoystickError(
                 "foreach_worker: got {function!r:.80}; expected a function of an agent and a number", function=function
             )
-        experiment = self._rested()
+        experiment, function = self._rested(), _of_two(function)
         return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
 
     def set_phase(self, value: float) -> None:
@@ -446,14 +449,15 @@ class Run:
         if trainer.phases.set(value):
             trainer.points.last = None
 
-    def foreach_env(self, function: Callable[[Any, EnvContext], Any], changes: bool = True) -> list[Any]:
-        """Calls function(environment, context) for the innermost environment of each training row, in the process that
-        has it, and returns the results in the order of workers and rows. changes: False if it only reads; otherwise a
-        resume from a later checkpoint is not exact, and is reported so."""
+    def foreach_env(self, function: Callable[..., Any], changes: bool = True) -> list[Any]:
+        """Calls function(environment, context), or function(environment) if it has one parameter, for the innermost
+        environment of each training row, in the process that has it, and returns the results in the order of workers
+        and rows. changes: False if it only reads; otherwise a resume from a later checkpoint is not exact, and is
+        reported so."""
         experiment = self._rested()
         if changes:
             experiment.note_env_change()
-        return experiment.backend.each_env(function)
+        return experiment.backend.each_env(_of_two(function))
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -625,6 +629,20 @@ def _interrupts(run: Run) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, former)
+
+
+def _of_two(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Returns a function of two arguments. One of a single parameter, as RLlib's programs have it, gets the first."""
+    parameters = own.parameters_of(function) or ()
+    one = [parameter.kind for parameter in parameters] in (
+        [Parameter.POSITIONAL_OR_KEYWORD],
+        [Parameter.POSITIONAL_ONLY],
+    )
+    return partial(_with_first, function) if one else function
+
+
+def _with_first(function: Callable[[Any], Any], first: Any, second: Any) -> Any:
+    return function(first)
 
 
 _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()

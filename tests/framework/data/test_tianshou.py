@@ -186,7 +186,8 @@ def test_joystick_tianshou_has_the_names_that_programs_import() -> None:
     ("name", "instead"),
     [("SegmentTree", "PrioritizedReplayBuffer has the sum tree inside"),
      ("DQNPolicy", r'joystick.policy\("DQN", env\) is a policy of this algorithm'),
-     ("VectorReplayBufer", "did you mean VectorReplayBuffer"), ("Net", "public are BasePolicy, Batch")],
+     ("VectorReplayBufer", "did you mean VectorReplayBuffer"), ("MovAvg", "public are BasePolicy, Batch"),
+     ("TensorboardLogger", "joystick.Run writes tables and curves"), ("Net", "a network is a torch.nn.Module")],
 )  # fmt: skip
 def test_a_name_that_joystick_tianshou_lacks_is_answered_in_an_import(name: str, instead: str) -> None:
     with pytest.raises(ImportError, match=f"joystick.tianshou has no '{name}'; .*{instead}"):

@@ -362,6 +362,67 @@ def test_a_callback_reads_rllibs_names_and_another_name_is_refused():
         joystick.Run("PPO", Plain, general_cfg={"result_names": "tune"})
 
 
+def test_a_result_without_the_names_of_rllib_says_how_to_get_them():
+    heard = []
+
+    def on_train_result(info):
+        with pytest.raises(KeyError, match="'result_names': 'rllib'"):
+            info["result"]["episodes_this_iter"]
+        heard.append(info["result"]["step"])
+
+    callbacks = {"on_train_result": on_train_result}
+    with joystick.Run("PPO", Plain, general_cfg=QUICK, algo_cfg=SMALL, callbacks=callbacks) as run:
+        result = run.train(40)
+    assert heard == [result["step"]]
+    for name in ("episode_reward_mean", "timesteps_this_iter", "policy_reward_mean", "info"):
+        with pytest.raises(KeyError, match=r"the result has no .*general_cfg=.'result_names': 'rllib'. it has RLlib's"):
+            result[name]
+    with pytest.raises(KeyError, match=r"^'returns'$"):
+        result["returns"]
+    assert result.get("episode_reward_mean") is None
+
+
+def test_the_callbacks_of_the_source_read_the_last_observation_by_its_name():
+    """Functions of the guide: pole angles of an episode."""
+
+    def on_episode_start(info):
+        info["episode"].user_data["pole_angles"] = []
+
+    def on_episode_step(info):
+        info["episode"].user_data["pole_angles"].append(abs(info["episode"].last_observation_for()[1]))
+
+    def on_episode_end(info):
+        episode = info["episode"]
+        assert episode.last_action_for() == episode.last_action()
+        assert episode.last_reward_for() == episode.last_reward()
+        assert episode.last_info_for() == {}
+        episode.custom_metrics["pole_angle"] = float(np.mean(episode.user_data["pole_angles"]))
+
+    functions = (on_episode_start, on_episode_step, on_episode_end)
+    callbacks = {function.__name__: function for function in functions}
+    options = {"callbacks": callbacks, "metrics": ("pole_angle",)}
+    with joystick.Run("PPO", Plain, general_cfg=QUICK, algo_cfg=SMALL, **options) as run:
+        assert 0 < run.train(160)["custom"]["pole_angle"] < 1
+
+
+def test_functions_of_one_argument_reach_workers_and_environments():
+    """RLlib's foreach_evaluator(lambda ev: ...) and foreach_env(lambda env: ...)."""
+    with joystick.Run("PPO", Plain, general_cfg=QUICK, algo_cfg=SMALL, env_cfg={"n_envs": 2}) as run:
+        run.train(40)
+        assert run.foreach_worker(lambda ev: ev.weights().keys()) == [run.weights().keys()]
+        assert run.foreach_env(lambda env: type(env).__name__, changes=False) == ["Plain", "Plain"]
+        assert run.foreach_env(lambda *both: len(both), changes=False) == [2, 2]
+        assert run.foreach_worker(lambda ev, index=7: index) == [0]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("PG", "REINFORCE"), ("SimpleQ", "DQN")])
+def test_with_a_config_of_rllib_the_algorithm_has_its_name_too(theirs, ours):
+    with joystick.Run(theirs, Plain, config={"gamma": 0.9}, general_cfg=QUICK) as run:
+        assert run.config.general.algo_name == ours
+    with pytest.raises(ConfigError, match="unknown name 'PG'; REINFORCE is the same algorithm"):
+        joystick.Run("PG", Plain)
+
+
 # ------------------------------------------------------------------------------------------------ multiagent
 
 CAR, LIGHT = OldTraffic.CAR, OldTraffic.LIGHT
