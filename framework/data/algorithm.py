@@ -364,7 +364,7 @@ class AlgorithmPolicy(Policy):
             **self._steps(batch.obs, batch.act, batch.obs_next),
             "reward": batch.rew.astype(np.float32),
             "terminated": batch.terminated,
-            "truncated": batch.done & ~batch.terminated,
+            "truncated": batch.done.astype(bool) & ~batch.terminated,
             **{name: batch[name] for name in MASKS if name in batch},
         }
         if self.needs_own_actions and "log_prob" not in columns:

@@ -499,3 +499,14 @@ def test_a_collector_fills_the_buffer_of_the_first_versions() -> None:
     collector.collect(n_step=5)
     assert len(buffer) == 5
     assert set(buffer.done) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("algo", "env"), [("PPO", "CartPole-v1"), ("A2C", "Pendulum-v1"), ("REINFORCE", "CartPole-v1")]
+)
+def test_an_on_policy_algorithm_learns_from_the_buffer_whose_flags_are_numbers(algo: str, env: str) -> None:
+    policy = joystick.policy(algo, env, seed=1)
+    collector = joystick.Collector(policy, env, joystick.tianshou.ReplayBuffer(2000))
+    collector.collect(n_step=300)
+    with policy.phase(training=True):
+        assert policy.update(0, collector.buffer, 64, 1)
