@@ -322,7 +322,7 @@ class AlgorithmPolicy(Policy):
         def shaped(value: Array) -> Array:
             return value.reshape(*places.shape, *value.shape[1:])
 
-        ends = shaped(batch.done)
+        ends = shaped(batch.done.astype(bool))
         policy = {name: shaped(value) for name, value in _of_policy(batch).items()}
         if (state := policy["state"][0] if "state" in policy else self.agent.initial_state(size)) is not None:
             policy["state"] = state

@@ -510,3 +510,11 @@ def test_an_on_policy_algorithm_learns_from_the_buffer_whose_flags_are_numbers(a
     collector.collect(n_step=300)
     with policy.phase(training=True):
         assert policy.update(0, collector.buffer, 64, 1)
+
+
+def test_a_recurrent_algorithm_learns_from_the_buffer_whose_flags_are_numbers() -> None:
+    policy = joystick.policy("DRQN", "CartPole-v1", seed=1)
+    collector = joystick.Collector(policy, "CartPole-v1", joystick.tianshou.ReplayBuffer(2000))
+    collector.collect(n_step=200)
+    with policy.phase(training=True):
+        assert policy.update(32, collector.buffer)
