@@ -143,6 +143,10 @@ def _of(values: Mapping[str, Any], agent: str | None) -> Any:
     return values if agent is None else values.get(agent)
 
 
+OF_FUNCTIONS = "FunctionCallbacks"
+"""Name of a class that is made of functions."""
+
+
 def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], metrics: Sequence[str] = ()) -> type:
     """Returns a class of callbacks made of functions of one dict, as older programs have them. Its keys are env,
     episode, policy (the name of the only one, default) and worker for episodes; trainer and result, evaluation or path
@@ -169,7 +173,7 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
         return call
 
     members: dict[str, Any] = {name: method(function) for name, function in functions.items()}
-    return type("FunctionCallbacks", (Callbacks,), {**members, "METRICS": tuple(metrics)})
+    return type(OF_FUNCTIONS, (Callbacks,), {**members, "METRICS": tuple(metrics)})
 
 
 def _events_like(name: str) -> str:
@@ -304,7 +308,12 @@ class CallbackRecorder(Recorder):
         cls = type(self.callbacks)
         for name, value in metrics.items():
             if name not in cls.METRICS:
-                near = did_you_mean(str(name), cls.METRICS)
+                names = [*cls.METRICS, name]
+                near = did_you_mean(str(name), cls.METRICS) or (
+                    tr("; write joystick.Run(..., metrics={names})", names=names)
+                    if cls.__name__ == OF_FUNCTIONS
+                    else tr("; write METRICS = {names} in the class", names=names)
+                )
                 raise CallbackError(
                     "{callbacks}: episode.metrics has {name!r}, which METRICS does not name{near}",
                     callbacks=cls.__name__,

@@ -122,6 +122,7 @@ def config_of(
         config = copied("config", config, "RLlib's names")
         env = _one_environment(env, config.pop("env", None))
         callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
+        values["general_cfg"].setdefault("result_names", "rllib")  # who writes RLlib's names reads them, too
     maker = values["env_cfg"].get("id") if env is None else env
     if env_name is None and "env_name" not in values["general_cfg"] and (callable(maker) or own.is_registered(maker)):
         env_name = "python"

@@ -524,6 +524,11 @@ class Run:
             raise AttributeError(tr("a Run has no {name!r}; use {instead}", name=name, instead=instead))
         raise AttributeError(tr("a Run has no {name!r}", name=name))
 
+    @property
+    def __name__(self) -> str:
+        """Returns the name of the algorithm, as RLlib's trainers do."""
+        return self._experiment.config.algorithms
+
     def __repr__(self) -> str:
         parts = [counted(self.count.step, "step")]
         if self._closed:

@@ -320,6 +320,14 @@ def test_a_number_of_ones_own_is_finite_or_left_out(value):
         to_the_end(run_of(with_metrics("odd", on_episode_end=broken)))
 
 
+def test_a_metric_without_a_name_is_answered_with_what_to_write():
+    def end(info):
+        info["episode"].custom_metrics["angle"] = 1.0
+
+    with pytest.raises(joystick.JoystickError, match=r"write joystick.Run\(..., metrics=\['angle'\]\)"):
+        run_of({"on_episode_end": end}).train()
+
+
 def test_what_is_no_function_and_metrics_without_functions_are_answered_before_anything_is_made():
     with pytest.raises(joystick.JoystickError, match="on_episode_end is 3; a function of one dict is needed"):
         run_of({"on_episode_end": 3})

@@ -604,3 +604,17 @@ def test_a_wrong_mapping_function_is_a_sentence(function, message):
     with pytest.raises(ConfigError) as caught:
         joystick.Run("PPO", "t", general_cfg=QUICK, config={"multiagent": value})
     assert message in str(caught.value)
+
+
+def test_the_callbacks_of_a_run_with_rllibs_config_get_its_names():
+    lines = []
+
+    def on_train_result(info):
+        lines.append((info["trainer"].__name__, info["result"]["episodes_this_iter"]))
+
+    with joystick.Run(
+        "PG", Plain, config={"callbacks": {"on_train_result": on_train_result}}, general_cfg=QUICK
+    ) as run:
+        result = run.train(20)
+    assert lines == [("REINFORCE", result["episodes_this_iter"])] and joystick.Run.__name__ == "Run"
+    assert "episode_reward_mean" in result
