@@ -37,6 +37,11 @@ class CallbackError(JoystickError):
     """A callback of the user's own raised an error, or gave a number that it did not declare."""
 
 
+class CallbackInterrupt(CallbackError, KeyboardInterrupt):
+    """A callback of the user's own was ended by KeyboardInterrupt: its own, or a second Ctrl-C meanwhile. A program that
+    expects one gets it, and the run is saved as after any other end of a callback."""
+
+
 class DataError(JoystickError, ValueError):
     """A batch or a replay buffer was given something that it cannot take, or asked for something it does not have."""
 

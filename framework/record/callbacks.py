@@ -14,7 +14,7 @@ from config.tell.names import did_you_mean
 from envs.base import Array, EnvError, Step, VectorEnv
 from framework.collect.fragment import Episode, Recorder
 from framework.disk.checkpoints import flatten
-from framework.errors import CallbackError, JoystickError
+from framework.errors import CallbackError, CallbackInterrupt, JoystickError
 from framework.loop import rllib_names
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Result, spread_names
@@ -250,10 +250,11 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
     """Calls a callback. An error in it ends the run, with the name of the event."""
     try:
         return getattr(callbacks, event)(*args, **kwargs)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
             raise  # a failure of the run itself, which says what it is, and may forbid to save
-        raise CallbackError(
+        kind = CallbackInterrupt if isinstance(error, KeyboardInterrupt) else CallbackError
+        raise kind(
             "{callbacks}.{event} has failed: {kind}: {error}",
             callbacks=type(callbacks).__name__,
             event=event,

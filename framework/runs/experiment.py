@@ -600,7 +600,8 @@ class Experiment:
                 raise
             self.console.log_traceback(error)
             if isinstance(error, EnvError | CallbackError | WorkerLost) and self.loaded:
-                self.trainer.save()
+                with contextlib.suppress(CallbackError):  # on_checkpoint, maybe once more: what came first is told
+                    self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was

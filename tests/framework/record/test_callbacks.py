@@ -1,6 +1,7 @@
 """Callbacks: numbers of the user's own in train.csv, the same with workers and after a resume; faults are named."""
 
 import contextlib
+import json
 import sys
 from pathlib import Path
 
@@ -154,6 +155,28 @@ def test_a_callback_that_calls_sys_exit_ends_the_run_saved():
     with pytest.raises(joystick.JoystickError, match="on_episode_end has failed: SystemExit: 3"):
         to_the_end(run_of({"on_episode_end": lambda info: sys.exit(3)}))
     assert CheckpointStore(Path("run/models")).newest(print).tree["count"]["step"] > 0
+
+
+def test_a_callback_that_raises_keyboard_interrupt_ends_the_run_saved():
+    """It is no Exception either. The program gets it as one of Ctrl-C."""
+
+    def interrupt(info):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="on_episode_end has failed: KeyboardInterrupt"):
+        to_the_end(run_of({"on_episode_end": interrupt}))
+    assert CheckpointStore(Path("run/models")).newest(print).tree["count"]["step"] > 0
+
+
+def test_a_callback_that_fails_at_a_checkpoint_is_the_outcome_of_the_run():
+    """It failed again when the run was saved for it, so that run.json had no outcome: the run had crashed."""
+
+    def fail(info):
+        raise ValueError("full")
+
+    with pytest.raises(joystick.JoystickError, match="on_checkpoint has failed: ValueError: full"):
+        to_the_end(run_of({"on_checkpoint": fail}))
+    assert "on_checkpoint has failed: ValueError: full" in json.loads(Path("run/run.json").read_text())["outcome"]
 
 
 def test_large_whole_numbers_are_metrics_up_to_what_float64_holds():
