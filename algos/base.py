@@ -355,6 +355,10 @@ class Agent(TrainableActor):
         for name in ("policy", "discriminator", "bonus"):
             yield from getattr(getattr(self, name, None), "__dict__", {}).values()
 
+    def drawing_layers(self) -> list[str]:
+        """Returns the layers of the user's own that draw random numbers while they act."""
+        return custom.drawing(self._attributes())
+
     def observe(self, obs: torch.Tensor) -> None:
         """Updates the statistics of observations with new ones [M, ...] of a replay memory, each of which comes once.
         Observations of a rollout are counted in `prepare`."""

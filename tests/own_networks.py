@@ -1,5 +1,6 @@
 """A module as a user would write it: networks of one's own."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -92,3 +93,15 @@ class NoModule:
 
 def function(in_shape: tuple[int, ...]) -> nn.Module:
     return nn.Identity()
+
+
+class Noisy(nn.Module):
+    """A layer with noise, also while it acts: of torch's generator, or of numpy's."""
+
+    def __init__(self, in_shape: tuple[int, ...], source: str = "torch") -> None:
+        super().__init__()
+        self.linear, self.source = nn.Linear(*in_shape, 8), source
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = torch.tanh(self.linear(x))
+        return out + (torch.rand_like(out) if self.source == "torch" else float(np.random.rand()))  # noqa: NPY002

@@ -84,6 +84,15 @@ class TaskDir(TaskFiles):
         if fault := fault_below(self.path):
             raise TaskDirError(fault)
 
+    def check_there(self) -> None:
+        """Raises TaskDirError if the folder of a training run was deleted or moved: open files take what is written and
+        lose it, and what is saved would lie in a new folder that no resume can use."""
+        if not self.config.exists() and not self.models.exists():
+            raise TaskDirError(
+                "{path} was deleted or moved while the run was training: nothing more can be saved there",
+                path=as_written(self.path),
+            )
+
     def close(self) -> None:
         """Releases the lock."""
         if self._lock is not None:

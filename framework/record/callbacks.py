@@ -254,13 +254,14 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
         if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
             raise  # a failure of the run itself, which says what it is, and may forbid to save
         kind = CallbackInterrupt if isinstance(error, KeyboardInterrupt) else CallbackError
-        raise kind(
+        what = tr(
             "{callbacks}.{event} has failed: {kind}: {error}",
             callbacks=type(callbacks).__name__,
             event=event,
             kind=type(error).__name__,
             error=error,
-        ) from error
+        )
+        raise kind(what) from error
 
 
 def _is_finite(value: Any) -> bool:

@@ -94,6 +94,7 @@ class RunLog(Observer):
         return {f"train_{policy}/{name}": value for policy, value in returns.items() if value is not None}
 
     def result(self, result: Result) -> None:
+        self.task.check_there()
         self.files["progress"].append(progress_row(result))
         self.files["result"].append({**result, "pid": os.getpid()})
         before = 0 if result["iteration"] == 1 else self._step
@@ -115,6 +116,7 @@ class RunLog(Observer):
 
     def state(self) -> Tree:
         """Returns the positions in the files."""
+        self.task.check_there()
         self.flush()
         files = {name: {"position": file.position(), "crc": file.crc} for name, file in self.files.items()}
         writers = {kind: writer.state() for kind, writer in self.writers.items()}

@@ -24,6 +24,9 @@ ENVS_CHANGED = "foreach_env"
 UNSEEDED = "unseeded"
 """Fact of a checkpoint: sentence on episodes of one seed that differed; absent if none did."""
 
+DRAWN = "drawn"
+"""Fact of a checkpoint: sentence on layers of the user's own that draw while they act; absent without one."""
+
 
 class Exactness(NamedTuple):
     """Verdict on a resume."""
@@ -107,7 +110,7 @@ def compare(
     if before is not None:
         earlier = kernels.state(kernels.older({"exactness": before}))
         before = {**_UNRECORDED, "kernels": earlier, **before}
-        reasons += [str(before[key]) for key in (ENVS_CHANGED, UNSEEDED) if before.get(key)]
+        reasons += [str(before[key]) for key in (ENVS_CHANGED, UNSEEDED, DRAWN) if before.get(key)]
         reasons += [
             sentence.format(before=before.get(key), now=now[key])
             for key, sentence in sentences.CHANGES.items()

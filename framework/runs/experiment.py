@@ -215,6 +215,8 @@ class Experiment:
         self._telling = True
         self._stack.callback(setattr, self, "_telling", False)
         self.numbers = exactness.facts(config, backend.agent.device)
+        if drawing := {layer for agent in backend.agent.by_policy().values() for layer in agent.drawing_layers()}:
+            self.numbers[exactness.DRAWN] = sentences.DRAWN.format(layers=", ".join(sorted(drawing)))
         for step in backend.agent.gradient_steps():
             step.tell, step.give_up = self.console.note, self._without_compiling
         facts = {

@@ -295,6 +295,7 @@ class Run:
         notebook shows the film; its `path` is the file."""
         check_count("film", episodes)
         experiment = self._rested()
+        experiment.task.check_there()
         path = experiment.task.videos / f"update_{self.count.update}"
         with self._interruptible(tr("the film was not made; the run is as it was before")):
             return notebook.film(
@@ -493,6 +494,7 @@ class Run:
     def _leave(self, complete: bool) -> None:
         """Writes what a run leaves at its end."""
         experiment = self._experiment
+        experiment.task.check_there()
         if self._reason is not None and complete:
             experiment.complete(self._reason)
             return

@@ -1,5 +1,6 @@
 """Layers of one's own: shapes, weights, states, and what is refused before anything is made."""
 
+import json
 import re
 from pathlib import Path
 
@@ -260,3 +261,23 @@ def test_a_wrong_shape_is_named_in_the_chain_of_shapes(name, options, reason):
         built([Linear(layer_size=[5]), custom(name, **options)])
     with pytest.raises(NetworkError, match=r"^algo_cfg\.actor_layers: \(3,\) -linear 5"):
         agent_of("PPO", spec_of(toy_of("reach")), actor_layers=[Linear(layer_size=[5]), custom(name, **options)])
+
+
+@pytest.mark.parametrize(("source", "exact"), [("torch", False), ("numpy", False), (None, True)])
+def test_a_run_whose_layers_draw_while_they_act_says_that_it_cannot_be_repeated(source, exact, tmp_path):
+    """It claimed to be exact. Dropout draws only while it learns, from the stream of learning."""
+    options = f"module: 'own_networks:Noisy', options: {{source: {source}}}"
+    if source is None:
+        options = "module: 'own_networks:Trunk', options: {rate: 0.5}"
+    words = [
+        "general_cfg.max_total_step=64",
+        "general_cfg.online_eval=false",
+        "algo_cfg.batch_size=64",
+        "algo_cfg.sgd_batch_size=64",
+    ]
+    words += ["general_cfg.save_fig=false", f"algo_cfg.actor_layers=[{{layer_type: custom, {options}}}]"]
+    line = ["--algo", "PPO", "--env", "CartPole-v1", "--allow-import", "own_networks", "--into", str(tmp_path / "x")]
+    assert main.main([*line, *words]) == 0
+    verdict = json.loads((tmp_path / "x" / "run.json").read_text(encoding="utf-8"))["repeatable"]
+    assert verdict["exact"] == exact
+    assert verdict["inexact_because"] == [] if exact else verdict["inexact_because"][0].endswith("decides: Noisy")

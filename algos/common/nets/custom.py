@@ -1,10 +1,12 @@
 """Layers of the user's own: how they are built, measured and called, their losses and their statistics."""
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter, Signature
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -26,7 +28,7 @@ class Custom(nn.Module):
     """A module of the user's own. It is in training mode only while it learns, as our own dropout is, so that acting
     draws nothing."""
 
-    of_target = False
+    of_target = draws = False
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -40,7 +42,7 @@ class CustomCell(nn.Module):
     """A recurrent module of the user's own: steps [T, B, D] from state [B, S] -> outputs [T, B, ...], state after the
     last step."""
 
-    of_target = False
+    of_target = draws = False
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -83,14 +85,21 @@ def layer_for(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> t
     except Exception as error:  # it may raise anything
         raise ValueError(_text(tr("it could not be made"), error)) from error
     layer = CustomCell(module) if callable(getattr(kind, "run", None)) else Custom(module)
-    rng = torch.get_rng_state()
+    rng, places = torch.get_rng_state(), _places()
     try:
         with torch.no_grad():
             out = _shape_of(layer, shape)
+        layer.draws = _places() != places
         mark(layer)
         return layer, out
     finally:
         torch.set_rng_state(rng)
+
+
+def _places() -> tuple[bytes, ...]:
+    """Returns where the generators are that all of a program draws from."""
+    numpy = np.random.get_state()  # noqa: NPY002  # a layer may draw from it
+    return torch.get_rng_state().numpy().tobytes(), repr(numpy).encode(), repr(random.getstate()).encode()
 
 
 def _state_size(module: nn.Module) -> int:
@@ -263,6 +272,13 @@ def layers_of(holders: Iterable[Any]) -> list[nn.Module]:
         id(part.module): part.module for network in networks for part in network.modules() if _learns(part)
     }
     return list(layers.values())
+
+
+def drawing(holders: Iterable[Any]) -> list[str]:
+    """Returns the classes of the custom layers that draw random numbers while they act, in the networks among these
+    values."""
+    parts = (part for value in holders if isinstance(value, nn.Module) for part in value.modules())
+    return sorted({type(part.module).__name__ for part in parts if is_own(part) and part.draws})
 
 
 def _learns(part: nn.Module) -> bool:

@@ -1,6 +1,7 @@
 """joystick.Run: a run in the hands of a program is the run of the command line."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,23 @@ def trained(run, *steps):
         for count in steps:
             run.train(count)
     return run.task
+
+
+def test_a_run_whose_folder_was_deleted_says_so_and_makes_no_other():
+    """It trained on, made a folder of checkpoints that no resume could use, and lost its tables without a word."""
+    run = run_of()
+    run.train(170)
+    shutil.rmtree(run.task)
+    gone = f"tasks/{run.task.name} was deleted or moved while the run was training"
+    for call in (run.film, lambda: run.train(170)):
+        with pytest.raises(joystick.JoystickError, match=gone):
+            call()
+    run.close()
+    assert not run.task.exists()
+    with pytest.raises(joystick.JoystickError, match="was deleted or moved"), run_of() as another:
+        another.train(170)
+        shutil.rmtree(another.task)
+    assert not another.task.exists()
 
 
 def test_importing_it_loads_neither_torch_nor_ray():
