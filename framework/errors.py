@@ -38,8 +38,8 @@ class CallbackError(JoystickError):
 
 
 class CallbackInterrupt(CallbackError, KeyboardInterrupt):
-    """A callback of the user's own was ended by KeyboardInterrupt: its own, or a second Ctrl-C meanwhile. A program that
-    expects one gets it, and the run is saved as after any other end of a callback."""
+    """A callback of the user's own was ended by KeyboardInterrupt: its own, or a second Ctrl-C meanwhile. A program
+    that expects one gets it, and the run is saved as after any other end of a callback."""
 
 
 class DataError(JoystickError, ValueError):

@@ -104,4 +104,4 @@ class Noisy(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         out = torch.tanh(self.linear(x))
-        return out + (torch.rand_like(out) if self.source == "torch" else float(np.random.rand()))  # noqa: NPY002
+        return out + (torch.rand_like(out) if self.source == "torch" else float(np.random.rand()))

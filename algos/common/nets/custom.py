@@ -98,7 +98,7 @@ def layer_for(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> t
 
 def _places() -> tuple[bytes, ...]:
     """Returns where the generators are that all of a program draws from."""
-    numpy = np.random.get_state()  # noqa: NPY002  # a layer may draw from it
+    numpy = np.random.get_state()
     return torch.get_rng_state().numpy().tobytes(), repr(numpy).encode(), repr(random.getstate()).encode()
 
 

@@ -49,9 +49,11 @@ def test_a_run_whose_folder_was_deleted_says_so_and_makes_no_other():
             call()
     run.close()
     assert not run.task.exists()
-    with pytest.raises(joystick.JoystickError, match="was deleted or moved"), run_of() as another:
-        another.train(170)
-        shutil.rmtree(another.task)
+    another = run_of()
+    another.train(170)
+    shutil.rmtree(another.task)
+    with pytest.raises(joystick.JoystickError, match="was deleted or moved"):
+        another.close()
     assert not another.task.exists()
 
 
