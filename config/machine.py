@@ -22,6 +22,12 @@ SHARED = Path("/dev/shm")  # noqa: S108  # looked at, never written to
 
 SPINS = 3000
 """Times that a thread which waits for others looks whether they are ready, before it sleeps."""
+NO_MEMORY = re.compile(
+    "out of memory|can.?t allocate memory|cannot allocate memory|can't start new thread|failed to map segment|"
+    "could not create a (primitive|memory)",
+    re.IGNORECASE,
+)
+"""Phrases of Python, the system, torch and its libraries for a lack of memory."""
 
 
 def choose_waiting() -> None:

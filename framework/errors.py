@@ -7,6 +7,7 @@ import re
 from importlib import import_module
 from typing import Any, TextIO
 
+from config.machine import NO_MEMORY
 from config.own.extras import install
 from config.tell.language import UserError, tr
 from config.tell.traceback import concise
@@ -76,18 +77,10 @@ class RayUnavailable(JoystickError):
     of_machine = True
 
 
-_NO_MEMORY = re.compile(
-    "out of memory|can.?t allocate memory|cannot allocate memory|can't start new thread|failed to map segment|"
-    "could not create a (primitive|memory)",
-    re.IGNORECASE,
-)
-"""Phrases of Python, the system, torch and its libraries for a lack of memory."""
-
-
 def without_memory(error: BaseException) -> str | None:
     """Returns what to say of an error for which a lack of memory is to blame; None for another error."""
     reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-    if not isinstance(error, MemoryError) and not _NO_MEMORY.search(reason):
+    if not isinstance(error, MemoryError) and not NO_MEMORY.search(reason):
         return None
     return tr(
         "no memory is left: {reason}. Free some, raise the limit of this process (ulimit -v), or use "

@@ -105,3 +105,15 @@ class Noisy(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         out = torch.tanh(self.linear(x))
         return out + (torch.rand_like(out) if self.source == "torch" else float(np.random.rand()))
+
+
+class Large(nn.Linear):
+    """A layer that finds no memory once it learns, as torch says it."""
+
+    def __init__(self, in_shape: tuple[int, ...]) -> None:
+        super().__init__(*in_shape, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 8 TB")
+        return super().forward(x)

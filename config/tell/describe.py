@@ -232,7 +232,10 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         return tr("; did you mean {near}?", near=f"{owner}.{near}")
     if setting := hints.setting_of(last if owners else topic, finders["algo_cfg"], finders["env_cfg"]):
         return tr("; it is called {name} here", name=setting[0]) if setting[0] else tr("; {remark}", remark=setting[1])
-    if owner and not owners:
+    if owners:
+        keys = dict.fromkeys(key for _, _, model in owners for key in model.model_fields)
+        return tr("; known: {names}", names=", ".join(keys))
+    if owner:
         return tr("; a package of your own needs --allow-import {package}", package=topic.partition(".")[0])
     names = [
         "general",

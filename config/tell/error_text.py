@@ -101,6 +101,9 @@ def expected(node: Json, root: Json) -> str:
     if node.get("format") == OF_THE_RUN:
         return tr("a schedule")
     if "anyOf" in node:
+        options = [resolve(option, root) for option in node["anyOf"]]
+        if any("enum" in option for option in options):  # names and kinds in one list
+            return _either([name for option in options for name in option.get("enum", [expected(option, root)])])
         kinds = (expected(option, root) for option in node["anyOf"])
         return reduce(lambda kind, other: tr("{kind} or {other}", kind=kind, other=other), kinds)
     if "discriminator" in node:
@@ -237,6 +240,8 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         number = expected(standard_bounds(context["number"]), root)
         value, of = shown(context["value"]), context["of"]
         return tr("{schedule}: got {value}; expected {kind}", schedule=of, value=value, kind=number)
+    if kind == "less_than" and context["lt"] == 2**63:
+        return tr("got {value}; expected a whole number below 2**63", value=shown(details["input"]))
     node = _at(root, loc)
     if "const" in node and kind == "literal_error":
         value = node["const"] if isinstance(node["const"], str) else json.dumps(node["const"])  # true, as YAML has it
@@ -274,7 +279,7 @@ def _unknown(key: str, root: Json, hint: Callable[[str], str]) -> str:
             name=head,
             example=f"{head}='{{{inner}: ...}}'",
         )
-    return tr("unknown setting{hint}", hint=hint(key))
+    return tr("unknown setting{hint}", hint=hint(key) or (hint(key.rpartition(".")[2]) if dot else ""))
 
 
 def _values_to_try(value: Any) -> str:

@@ -30,7 +30,7 @@ def problems(cfg: Config) -> Iterator[Problem]:
         yield Problem(
             "id",
             tr(
-                "{id} is a {kind}; expected a class or a function that makes one",
+                "{id} is of type {kind}; expected a class or a function that makes one",
                 id=cfg.id,
                 kind=type(creator).__name__,
             ),

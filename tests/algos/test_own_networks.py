@@ -281,3 +281,17 @@ def test_a_run_whose_layers_draw_while_they_act_says_that_it_cannot_be_repeated(
     verdict = json.loads((tmp_path / "x" / "run.json").read_text(encoding="utf-8"))["repeatable"]
     assert verdict["exact"] == exact
     assert verdict["inexact_because"] == [] if exact else verdict["inexact_because"][0].endswith("decides: Noisy")
+
+
+def test_a_layer_without_memory_is_not_told_as_its_mistake(tmp_path, capsys):
+    words = ["general_cfg.max_total_step=64", "general_cfg.online_eval=false", "algo_cfg.batch_size=64"]
+    words += [
+        "algo_cfg.sgd_batch_size=64",
+        "algo_cfg.actor_layers=[{layer_type: custom, module: 'own_networks:Large'}]",
+    ]
+    line = ["--algo", "PPO", "--env", "CartPole-v1", "--allow-import", "own_networks", "--into", str(tmp_path / "x")]
+    assert main.main([*line, *words]) == 2
+    said = capsys.readouterr().err
+    assert "error: no memory is left: [enforce fail] DefaultCPUAllocator" in said
+    assert "a custom layer, failed" not in said
+    assert "DefaultCPUAllocator" in json.loads((tmp_path / "x" / "run.json").read_text(encoding="utf-8"))["outcome"]

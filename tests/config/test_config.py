@@ -284,8 +284,8 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
         ("general_cfg.reward_threshold=.inf", "got Infinity; expected a number or null"),
         ("general_cfg.mode=trian", "got 'trian' (text); expected train or test; did you mean train?"),
         ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda if available)"),
-        ("general_cfg.load_model_step=bst", "got 'bst' (text); expected best or latest or a whole number at least 0"),
-        ("general_cfg.load_model_step=-1.0", "got -1.0; expected best or latest or a whole number at least 0"),
+        ("general_cfg.load_model_step=bst", "got 'bst' (text); expected best, latest or a whole number at least 0"),
+        ("general_cfg.load_model_step=-1.0", "got -1.0; expected best, latest or a whole number at least 0"),
         (
             "general_cfg.curriculum.metric=evaluation",
             "unknown setting; curriculum is one value, a mapping is written curriculum='{metric: ...}'",

@@ -272,7 +272,7 @@ def test_spaces_and_resets_of_old_versions_are_converted():
         (["id=own_parts:Line.what"], "env_cfg.id: module own_parts has no 'Line.what'"),
         (["id=nowhere"], "env_cfg.id: 'nowhere' is not registered in this process; call joystick.register('nowhere',"),
         (["id=CartPole-v1"], "(it exists with general_cfg.env_name=gym env_cfg.id=CartPole-v1)"),
-        (["id=own_parts:NOT_CALLABLE"], "is a int; expected a class or a function that makes one"),
+        (["id=own_parts:NOT_CALLABLE"], "is of type int; expected a class or a function that makes one"),
         (
             ["id=own_parts:Line"],
             "env_cfg.size: is required, and not set: add env_cfg.size=VALUE, or name the parameter",

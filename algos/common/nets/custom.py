@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from config.machine import NO_MEMORY
 from config.own import objects as own
 from config.tell.language import UserError, tr
 
@@ -66,6 +67,8 @@ def _passed(module: nn.Module, call: Callable[..., Any], *inputs: Tensor) -> Any
     except (MemoryError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # it may raise anything
+        if NO_MEMORY.search(str(error)):  # a RuntimeError of torch: the layer is not to blame
+            raise
         raise OwnLossError(
             "{name}, a custom layer, failed: {error}", name=type(module).__name__, error=own.described(error)
         ) from error
@@ -243,6 +246,8 @@ def _of(module: Any, loss: Tensor, inputs: Mapping[str, Any]) -> Tensor:
     try:
         changed = module.custom_loss(loss, dict(inputs))
     except Exception as error:  # it may raise anything
+        if isinstance(error, MemoryError) or NO_MEMORY.search(str(error)):
+            raise
         raise OwnLossError("{name} failed: {error}", name=name, error=own.described(error)) from error
     if not isinstance(changed, Tensor) or changed.dim() or not changed.is_floating_point():
         got = repr(changed)

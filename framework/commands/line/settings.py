@@ -35,7 +35,7 @@ OF_TEST = {
     **OF_TRAINING,
 }
 OF_RESUME = {
-    "--algo --run --env": tr("--resume keeps the run's own algorithm and environment; leave out --algo and --env"),
+    "--algo --run --env": tr("a resume keeps the run's own algorithm and environment; leave out --algo and --env"),
     "--into": tr("--resume continues in the run's own folder; leave out --into"),
     "--seeds": tr(
         "--resume continues runs that have begun, or a group that has its own seeds, and --seeds starts others; leave "
