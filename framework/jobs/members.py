@@ -27,6 +27,9 @@ WHERE = ("general_cfg.mp_backend=ray", "general_cfg.ray_address=")
 LIMITS = tuple(f"general_cfg.{name}=" for name in RUN_LIMITS)
 """Beginnings of settings that end its runs."""
 
+DATA = "algo_cfg.data="
+"""Beginning of the setting that names data, which may lie elsewhere when a group goes on."""
+
 
 class Member(NamedTuple):
     """A run of a group."""
@@ -173,13 +176,13 @@ def with_settings(
     folder: Path, members: Sequence[Member], words: Sequence[str], **options: Any
 ) -> dict[Member, RunConfig]:
     """Returns the runs of a group that goes on, with the settings that are in its folder. words: where it is trained
-    now, and limits that are higher than before; options: finders and permissions."""
-    extra = [word for word in words if not word.startswith((*WHERE, *LIMITS))]
+    now, data by another path, and limits that are higher than before; options: finders and permissions."""
+    extra = [word for word in words if not word.startswith((*WHERE, *LIMITS, DATA))]
     if extra:
         example = as_written(folder / members[0].folder)
         raise ConfigError(
-            "resume continues a group with its own settings, and higher limits; leave out {words}, or name one of its "
-            "runs, such as {example}",
+            "resume continues a group with its own settings, higher limits, and the same data by another path; leave "
+            "out {words}, or name one of its runs, such as {example}",
             words=", ".join(extra),
             example=example,
         )
@@ -198,6 +201,13 @@ def with_settings(
                 path=as_written(folder / file),
                 names=", ".join(lacking),
                 example=as_written(folder / next(member.folder for member in members if member.file == file)),
+            )
+        moved = [word for word in words if word.startswith(DATA)]
+        if moved and not TaskConfig(document).settings()["algo_cfg"].get("data"):
+            raise ConfigError(
+                "{path}: the runs of the group learn from no given data; leave out {words}",
+                path=as_written(folder / file),
+                words=", ".join(moved),
             )
         config = configs[file] = load(str(as_written(folder / file)), words, file=document, **options)
         _refuse_lower(folder / file, document, config)

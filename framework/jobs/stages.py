@@ -15,8 +15,8 @@ from framework.disk.checkpoints import CheckpointStore
 from framework.errors import TaskDirError
 from framework.screen.formatting import number
 
-WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=")
-"""Beginnings of settings that say where a run is trained; a run that goes on takes no others."""
+WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=", "algo_cfg.data=")
+"""Beginnings of settings that say where a run is trained, and where its data are; a run that goes on takes no others."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from framework.disk.task_dir import TaskDir, read_facts, take_lock
 from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
 from framework.jobs.group import Group
+from framework.jobs.stages import Stage
 from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
 from tests.tools.fake_ray import Call
 from tests.tools.paths import in_the_suite
@@ -183,7 +184,8 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(
 ) -> None:
     folder = a_group(whole)
     for words, answer in {
-        ("algo_cfg.lr=0.5",): "its own settings, and higher limits; leave out algo_cfg.lr=0.5",
+        ("algo_cfg.data=x.pkl",): "the runs of the group learn from no given data; leave out algo_cfg.data=x.pkl",
+        ("algo_cfg.lr=0.5",): "the same data by another path; leave out algo_cfg.lr=0.5",
         ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
         ("general_cfg.max_update=900",): "general_cfg.max_update: the runs of the group end by max_total_step; give a ",
         ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
@@ -378,3 +380,11 @@ def _nothing(errors: Any, telling: int) -> Any:
             return 0
 
     return StageEnd()
+
+
+def test_the_data_of_a_group_may_lie_elsewhere_when_it_goes_on(tmp_path: Path) -> None:
+    """A run took another path, a group did not: it was to be resumed run by run."""
+    stage = Stage("seed_1", "seed 1", tmp_path / "config.yaml", tmp_path, words=("algo_cfg.data=b", "algo_cfg.lr=1"))
+    (tmp_path / "models" / "20").mkdir(parents=True)
+    assert "algo_cfg.data=b" in stage.command()
+    assert "algo_cfg.lr=1" not in stage.command()
