@@ -16,7 +16,7 @@ from framework.errors import TaskDirError
 from framework.screen.formatting import number
 
 WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=", "algo_cfg.data=")
-"""Beginnings of settings that say where a run is trained, and where its data are; a run that goes on takes no others."""
+"""Beginnings of settings that say where a run is trained and its data are; a run that goes on takes no others."""
 
 
 @dataclass(frozen=True)
