@@ -612,9 +612,9 @@ def test_the_callbacks_of_a_run_with_rllibs_config_get_its_names():
     def on_train_result(info):
         lines.append((info["trainer"].__name__, info["result"]["episodes_this_iter"]))
 
-    with joystick.Run(
-        "PG", Plain, config={"callbacks": {"on_train_result": on_train_result}}, general_cfg=QUICK
-    ) as run:
+    config = {"callbacks": {"on_train_result": on_train_result}}
+    with joystick.Run("PG", Plain, config=config, general_cfg=QUICK) as run:
         result = run.train(20)
-    assert lines == [("REINFORCE", result["episodes_this_iter"])] and joystick.Run.__name__ == "Run"
+    assert lines == [("REINFORCE", result["episodes_this_iter"])]
+    assert joystick.Run.__name__ == "Run"
     assert "episode_reward_mean" in result
