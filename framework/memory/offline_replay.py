@@ -1,5 +1,6 @@
 """A memory of transitions that were given, and of those that the run collects beside them."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -48,6 +49,8 @@ class OfflineReplay(Memory):
         assert spec.data is not None
         self._imitate = spec.data.imitate
         self.sha256, self.most, count = data.sha256, most, data.transitions
+        self.learned = 0
+        """Number of minibatches that came from the data alone."""
         self._owe(ENDLESS if spec.data.updates < 0 else spec.data.updates)
         if count < spec.sequence:
             raise JoystickError(
@@ -110,6 +113,7 @@ class OfflineReplay(Memory):
     def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
         if self.left:
             count = min(self.left, most, self.most)
+            self.learned += count
             self._owe(self.left - count)
             return self._from_data(self._alone, count, fraction)
         fresh = self.fresh.take(fraction, most)
@@ -131,7 +135,8 @@ class OfflineReplay(Memory):
 
     def state(self) -> Tree:
         left = None if self.left > ENDLESS // 2 else self.left
-        return {"sha256": self.sha256, "left": left, "given": self.data.state(), "fresh": self.fresh.state()}
+        parts = {"given": self.data.state(), "fresh": self.fresh.state()}
+        return {"sha256": self.sha256, "left": left, "learned": self.learned, **parts}
 
     def write(self, journal: Journal) -> Span:
         return self.fresh.write(journal)
@@ -139,6 +144,8 @@ class OfflineReplay(Memory):
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         check_same(state["sha256"], self.sha256)
         self._owe(ENDLESS if state["left"] is None else state["left"])
+        self.learned = state.get("learned", 0)
+        self.most = math.gcd(self.most, self.learned)  # of another limit, which a chunk would overshoot from here
         self.data.load_counters(state["given"])
         self.fresh.load_state(state["fresh"], frames)
 

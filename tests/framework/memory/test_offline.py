@@ -234,6 +234,15 @@ def test_every_algorithm_learns_and_is_resumed_to_the_bit(tmp_path: Path, algo: 
         assert whole == cut
 
 
+def test_a_resume_ends_at_its_higher_limit(tmp_path: Path) -> None:
+    """A chunk divides the limit: one of 40 that began at 20 would end at 60."""
+    often = {"model_save_fre": 40, "iteration_steps": 1000}
+    with run_of(tmp_path, "BC", "run", data_for(tmp_path, "BC"), updates=20, general=often) as run:
+        run.train()
+    with joystick.Run.resume(tmp_path / "run", ["general_cfg.max_update=40"]) as run:
+        assert run.train()["update"] == 40
+
+
 def test_a_resume_with_other_data_is_refused(tmp_path: Path) -> None:
     data = data_for(tmp_path, "BC")
     with run_of(tmp_path, "BC", "run", data) as run:
