@@ -49,5 +49,13 @@ class Spoils(Lines):
         return {"file": self}
 
 
+class FailsAtItsEnd(Lines):
+    """Cannot write what waits."""
+
+    def close(self) -> None:
+        super().close()
+        raise KeyError("queue")
+
+
 class NoLogger:
     """Lacks the base class."""

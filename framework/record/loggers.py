@@ -114,7 +114,7 @@ class Loggers:
                 flatten(result, {})  # raises TypeError for what a checkpoint cannot hold
             return result
         except (Exception, SystemExit) as error:  # a service may fail in any way, and the numbers are in the CSV files
-            plain = str(error) and not isinstance(error, SystemExit)
+            plain = str(error) and not isinstance(error, SystemExit | KeyError)
             text = str(error) if plain else f"{type(error).__name__}: {error}"
             self._drop(name, " ".join(text.split()).rstrip("."), method)
             return None
@@ -122,9 +122,10 @@ class Loggers:
     def _drop(self, name: str, why: str, method: str) -> None:
         logger = self._running.pop(name)
         self._all.pop(name)
-        self._warn(
-            tr("logger {name} stopped: {why}. Training goes on; results/ holds the same numbers", name=name, why=why)
-        )
+        text = tr("logger {name} stopped: {why}. Training goes on; results/ holds the same numbers")
+        if method == "close":
+            text = tr("logger {name} failed when it was closed: {why}. It may lack points; results/ has all numbers")
+        self._warn(text.format(name=name, why=why))
         if method != "close":
             try:
                 logger.close()

@@ -204,6 +204,7 @@ class Experiment:
             self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
+        self._stack.callback(self.console.close)  # after the log, of which a logger may fail at its end
         self.output = FinalOutput(config, self.task, self.console)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         self.log = log = RunLog(
@@ -211,7 +212,6 @@ class Experiment:
             loggers, run_files.repeatable(config).as_dict(),
         )  # fmt: skip
         self._stack.callback(log.close)
-        self._stack.callback(self.console.close)
         self._telling = True
         self._stack.callback(setattr, self, "_telling", False)
         self.numbers = exactness.facts(config, backend.agent.device)

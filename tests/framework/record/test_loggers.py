@@ -125,6 +125,14 @@ def test_a_logger_that_fails_is_one_warning_and_the_run_goes_on(name: str, capsy
     assert (task / "tb_logs" / "interact").is_dir()
 
 
+def test_a_logger_that_fails_when_it_is_closed_is_a_whole_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    task = train("run", loggers="csv,own_loggers:FailsAtItsEnd")
+    sentence = "logger own_loggers:FailsAtItsEnd failed when it was closed: KeyError: 'queue'. It may lack points; "
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line == f"warning: {sentence}results/ has all numbers" for line in lines) == 1
+    assert sentence in (task / "logs" / "log.txt").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("loggers", "part"),
     [
