@@ -75,7 +75,7 @@ def _tests(test: RecordedRun, folder: Path) -> bool:
     """Returns True for a test of the run in a folder."""
     try:
         return test.tested_run is not None and test.tested_run.resolve() == folder.resolve()
-    except (OSError, ValueError):  # a path that is none
+    except (OSError, ValueError, RuntimeError):  # a path that is none; RuntimeError: a link to itself
         return False
 
 

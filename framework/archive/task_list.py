@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from config.program import PROGRAM
 from config.read.opening import entries_below
 from config.read.paths import as_written
+from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
@@ -92,6 +94,13 @@ def _nothing(part: str, tag: str | None, folder: Path) -> str:
     if part and tag:
         return tr(
             "no runs with {part!r} in their name with the tag {tag!r} in {folder}", part=part, tag=tag, folder=folder
+        )
+    if part and os.sep in part and os.path.isdir(part):
+        return tr(
+            "no runs with {part!r} in their name in {folder}; {command} shows the runs in that folder",
+            part=part,
+            folder=folder,
+            command=f"{PROGRAM} watch {quoted(part)}",
         )
     if part:
         return tr("no runs with {part!r} in their name in {folder}", part=part, folder=folder)

@@ -35,7 +35,7 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
 def opened(path: Path) -> BinaryIO:
     """Opens a file for reading. Raises OSError if it, or a folder on the way to it, is a link: those of a run from a
     stranger may lead anywhere."""
-    if path.resolve() != path:
+    if os.path.realpath(path) != str(path):  # Path.resolve raises RuntimeError at a link to itself
         raise OSError(errno.ELOOP, tr("leads through a link"), str(path))
     return open(path, "rb", opener=regular)
 

@@ -211,6 +211,7 @@ def test_runs_are_listed_newest_first_with_state_score_and_size(tmp_path: Path) 
     assert [row[5].split()[:2] for row in rows[1:]] == [["5", "s"], ["50", "s"], ["2", "min"], ["2", "h"], ["1", "d"]]
     assert task_list.listing("SEED", tmp_path).count("\n") == 2
     assert task_list.listing("zzz", tmp_path) == f"no runs with 'zzz' in their name in {tmp_path}\n"
+    assert f"watch {tmp_path} shows the runs in that folder" in task_list.listing(str(tmp_path), tmp_path)
     size = sum(path.stat().st_size for path in (tmp_path / "one").iterdir())
     assert rows[3][5].endswith(f"{size} B")
     [one] = json.loads(task_list.as_json("one", tmp_path))

@@ -186,6 +186,13 @@ def test_an_episode_of_a_grid_keeps_its_last_picture_until_all_are_over(tmp_path
     assert not frames[:, -height:, -width:].any()
 
 
+@pytest.mark.parametrize("frame", [np.eye(4, dtype=bool), np.eye(4), np.eye(4, dtype=np.float32)])
+def test_pictures_of_bits_and_of_floats_up_to_one_are_black_and_white(frame: np.ndarray) -> None:
+    picture = pictures.picture_of(frame)
+    assert picture is not None
+    assert (np.asarray(picture)[:, :, 0] == 255 * np.eye(4)).all()
+
+
 def test_a_large_grid_is_made_smaller_before_its_captions_are_written(tmp_path: Path) -> None:
     lenses = [Lens(number) for number in range(9)]
     writer = GifWriter(tmp_path / "video.gif", 50, max_side=300)

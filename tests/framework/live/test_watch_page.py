@@ -231,6 +231,17 @@ def test_nothing_is_read_through_a_link(tasks: Path, place: str) -> None:
         assert bool(found["runs"]) == bool(place)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("place", ["logs/log.txt", "results/train.csv", "results/eval.csv", "results", "logs"])
+def test_a_link_to_itself_costs_no_answer(tasks: Path, place: str) -> None:
+    folder = run(tasks / "one")
+    os.rename(folder / place, tasks.parent / "aside")
+    (folder / place).symlink_to(folder / place)
+    with served(tasks) as server:
+        [one] = now(server)["runs"]
+        assert now(server, one["id"])["shown"][one["id"]]["log"] == [] or not place.startswith("logs")
+
+
 def test_a_file_that_has_become_a_link_is_refused(tasks: Path) -> None:
     folder = run(tasks / "one")
     (tasks.parent / "secret").mkdir()
