@@ -4,7 +4,6 @@ import shutil
 from argparse import Namespace
 from pathlib import Path
 
-from config.program import PROGRAM
 from config.read.opening import fault_below
 from config.read.paths import as_written, fixed
 from config.read.stores import is_url
@@ -17,7 +16,7 @@ from framework.disk.atomic import discard, ensure_folder, finish_folder, naming
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import ROOT
 from framework.errors import JoystickError, TaskDirError
-from framework.screen.formatting import byte_size, counted
+from framework.screen.formatting import byte_size, counted, video_command
 from framework.screen.stages import each, stage
 from framework.sharing import address, bundle, hub
 
@@ -65,8 +64,7 @@ def run(request: Namespace) -> int:
     if others := [path for path in listing if not bundle.is_known(path) and path != ".gitattributes"]:
         example = printable(min(others)[:80])
         print(tr("left out: {count}, such as {path}", count=counted(len(others), "file"), path=example))
-    name = _playable(place)
-    print(tr("to watch it  {program} film {name}", program=PROGRAM, name=name))
+    print(tr("to watch it  {command}", command=video_command(_playable(place))))
     return 0
 
 
@@ -101,8 +99,6 @@ def _read_models(folder: Path, source: address.Address) -> None:
         CheckpointStore(path / "models").read("best", with_journal=False)
 
 
-def _playable(place: Path) -> str:
-    """Returns the name of the run, or of the first run of a group, as commands take it."""
-    runs = sorted(path for _, path in members(place)) if (place / GROUP).is_file() else [place]
-    run = as_written(runs[0])
-    return str(run.relative_to(ROOT)) if run.is_relative_to(ROOT) else str(run)
+def _playable(place: Path) -> Path:
+    """Returns the folder of the run, or of the first run of a group."""
+    return min(path for _, path in members(place)) if (place / GROUP).is_file() else place

@@ -92,6 +92,17 @@ def test_a_run_goes_there_and_back(server: server_tool.Server, here: Path, capsy
     assert "exists" in said(capsys, "pull", "hf://me/lake", status=2)
 
 
+def test_the_command_that_is_printed_after_a_pull_names_the_folder_in_a_shell(
+    server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(capsys, "push", "run", "--to", "hf://me/lake")
+    assert said(capsys, "pull", "hf://me/lake").endswith("film lake\n")
+    assert said(capsys, "pull", "hf://me/lake", "--into", "tasks/a lake").endswith("film 'a lake'\n")
+    assert said(capsys, "pull", "hf://me/lake", "--into", "lake").endswith(f"film {here / 'lake'}\n")
+    said(capsys, "push", "group", "--to", "hf://me/lakes")
+    assert said(capsys, "pull", "hf://me/lakes").endswith("film tasks/lakes/seed_1\n")
+
+
 def test_a_run_without_deviations_of_its_evaluations_goes_there(
     server: server_tool.Server, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
