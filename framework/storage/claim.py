@@ -9,7 +9,7 @@ from config.program import PROGRAM
 from config.tell.language import tr
 from framework.screen.stages import stage
 from framework.storage.copy_record import Record
-from framework.storage.errors import Changed, Claimed, StorageError
+from framework.storage.errors import Changed, Claimed, Deleted, StorageError
 from framework.storage.index import KEY, Index, Owner, Parts
 from framework.storage.store import Seen, Store
 
@@ -156,7 +156,7 @@ class Claim:
         """Returns the index in the store, which is to be replaced. Raises Claimed if it is another session's."""
         found, index = seen(self.store)
         if index is None:
-            raise Claimed("{url} was deleted; nothing is copied there any more", url=self.store.url)
+            raise Deleted("{url} was deleted; nothing is copied there any more", url=self.store.url)
         if index.owner.session != self.owner.session:
             raise Claimed(
                 "{url} was taken over by {owner}; this run goes on in its folder, and is copied there no more",

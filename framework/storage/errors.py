@@ -25,3 +25,7 @@ class Claimed(StorageError):
 
     def __init__(self, sentence: str, /, **values: object) -> None:
         super().__init__(sentence, lasting=True, **values)
+
+
+class Deleted(Claimed):
+    """The copy that this session writes is not there any more."""

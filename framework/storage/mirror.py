@@ -34,7 +34,7 @@ from framework.storage.copy_record import (
     set_destination,
     unlistable,
 )
-from framework.storage.errors import Claimed, StorageError
+from framework.storage.errors import Claimed, Deleted, StorageError
 from framework.storage.index import KEY, LONGEST_EVERY, PART_BYTES, Part, Parts
 from framework.storage.store import Store
 
@@ -335,7 +335,7 @@ class Mirror:
         if not self.is_behind:
             self.say(tr("copied to {url}", url=self.url), False)
         else:
-            self.say(str(self.fault) if self.lost else self._left(), True)
+            self.say(str(self.fault) if self.lost and not self._is_deleted else self._left(), True)
 
     @property
     def is_behind(self) -> bool:
@@ -343,9 +343,14 @@ class Mirror:
         claimed = self._claim is not None and self._claim.index is not None and self._claim.index.closed
         return self.fault is not None or not claimed
 
+    @property
+    def _is_deleted(self) -> bool:
+        """True if the copy was deleted, or the disk that it is on is gone: another session can copy all of it again."""
+        return isinstance(self.fault, Deleted)
+
     def _left(self) -> str:
         """Returns what is not copied, why, and the command that does it."""
-        left = pending(self.folder, self.record)
+        left = pending(self.folder, None if self._is_deleted else self.record)
         reason = self.fault or tr("there was no time")
         return tr(
             "{url} lacks {files} ({size}) of {folder}: {reason}. To copy the rest: {command}",

@@ -909,3 +909,19 @@ def test_the_index_is_json_that_a_person_can_read(folder, url):
     quiet(folder, url).upload(last=True)
     text = Store(url).get(KEY).splitlines()[0]
     assert json.loads(text)["files"]["results/train.csv"][0][0].startswith("results/train.")
+
+
+def test_a_copy_that_was_deleted_meanwhile_is_told_with_the_command_that_makes_it_again(folder, url):
+    said: list[str] = []
+    copy = Mirror(folder, url, False, lambda text, is_warning: said.append(text))
+    copy.upload()
+    fsspec.filesystem("memory").store.clear()
+    copy.start()
+    copy.close()
+    assert copy.lost
+    assert copy.is_behind
+    assert f"{url} lacks 6 files" in said[-1]
+    assert said[-1].endswith(f"sync {folder}")
+    again = quiet(folder, url)
+    again.upload(last=True)
+    assert brought(url) == FILES
