@@ -62,7 +62,7 @@ from framework.runs.final_output import Ending, FinalOutput
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.screen import outcome
-from framework.screen.formatting import counted, resume_command
+from framework.screen.formatting import counted, play_command, resume_command, short
 from framework.screen.stages import stage
 
 if TYPE_CHECKING:
@@ -139,15 +139,36 @@ class Experiment:
                 for note in self._notes():
                     self.console.note(note)
                 continues = self.start.saved is not None and not self.start.branch
+                begun = self.start.saved.facts if self.start.saved else {}
                 self._load()
                 if continues:
                     run_files.write_settings(self.task, self.config)
                     if self.trainer.stop_reason() is None:  # it may be killed before its higher limit
+                        self._tell_of_the_best(begun)
                         self.task.write_run({"finished": False, "outcome": None})
         except BaseException:
             self.close()
             raise
         return self
+
+    def _tell_of_the_best(self, begun: Mapping[str, Any]) -> None:
+        """Tells of a best model that a finished run goes on without: a checkpoint that was evaluated because the run
+        ended there, which one that had gone on would not have. begun: facts of the checkpoint that it goes on from."""
+        facts = self.task.facts()
+        if not facts.finished or facts.best is None or begun.get("save_point", True):
+            return
+        if facts.best_update is None or facts.best_update != begun.get("update"):
+            return
+        command = play_command(self.task.path, self.config.allow_import)
+        self.console.note(
+            tr(
+                "the best model so far, {score} at update {update:,}, was evaluated because the run ended there; that "
+                "does not count in a run that goes on. To play it: {command}",
+                update=facts.best_update,
+                score=short(facts.best),
+                command=f"{command} general_cfg.load_model_step={facts.best_update}",
+            )
+        )
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()

@@ -214,6 +214,23 @@ def test_the_best_model_is_there_at_every_moment_of_a_resume(monkeypatch: pytest
     assert all(there)
 
 
+@pytest.mark.parametrize(("end", "is_told"), [(130, True), (150, False)])
+def test_a_best_model_that_the_end_of_a_run_has_shown_is_named_by_a_resume_that_goes_on_without_it(
+    end: int, is_told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = train("run", *ONLINE, f"general_cfg.max_total_step={end}")
+    TaskDir(task).write_run({"best": 99.5, "best_update": end})
+    capsys.readouterr()
+    assert main(["--resume", "run"]) == 0
+    assert "To play it" not in capsys.readouterr().out, "nothing is trained, and the end is evaluated again"
+    TaskDir(task).write_run({"best": 99.5, "best_update": end})
+    assert main(["--resume", "run", "general_cfg.max_total_step=200"]) == 0
+    said = capsys.readouterr().out
+    assert (f"the best model so far, 99.5 at update {end}, was evaluated because the run ended there" in said) == is_told
+    command = f"python main.py test {task} general_cfg.load_model_step={end}"
+    assert (command in said) == is_told
+
+
 def test_models_since_online_evaluation_was_switched_off_are_compared_at_the_end() -> None:
     task = train("run", *ONLINE, "general_cfg.max_total_step=150")
     assert main(["--resume", "run", "general_cfg.online_eval=false", "general_cfg.max_total_step=330"]) == 0
