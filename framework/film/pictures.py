@@ -29,7 +29,7 @@ def picture_of(frame: np.ndarray | None, most: int = MAX_SIDE) -> Image.Image | 
         array = array[:, :, None]
     if array.ndim != 3 or array.shape[2] not in (1, 3, 4) or array.dtype.kind not in "biuf" or not array.size:
         return None
-    if array.dtype.kind == "b" or array.dtype.kind == "f" and np.nanmax(array, initial=0) <= 1:
+    if array.dtype.kind == "b" or (array.dtype.kind == "f" and np.nanmax(array, initial=0) <= 1):
         array = array * 255.0  # floats of a picture are from 0 to 1, as bits are
     if array.dtype != np.uint8:
         array = np.clip(np.nan_to_num(array), 0, 255).astype(np.uint8)

@@ -226,7 +226,8 @@ def test_a_best_model_that_the_end_of_a_run_has_shown_is_named_by_a_resume_that_
     TaskDir(task).write_run({"best": 99.5, "best_update": end})
     assert main(["--resume", "run", "general_cfg.max_total_step=200"]) == 0
     said = capsys.readouterr().out
-    assert (f"the best model so far, 99.5 at update {end}, was evaluated because the run ended there" in said) == is_told
+    sentence = f"the best model so far, 99.5 at update {end}, was evaluated because the run ended there"
+    assert (sentence in said) == is_told
     command = f"python main.py test {task} general_cfg.load_model_step={end}"
     assert (command in said) == is_told
 
