@@ -62,10 +62,10 @@ def _once_silent(store: Store, index: Index, pause: Callable[[float], object]) -
         if now is None or now.closed or now.owner != index.owner:
             break
         if now.beat != index.beat:
-            raise Claimed(_held(store, now))
+            raise Claimed(_alive(store, now))
     found, now = seen(store)
     if now is not None and not now.closed and now.owner != index.owner:
-        raise Claimed(_held(store, now))
+        raise Claimed(_alive(store, now))
     if now is not None:
         _silent[store.url] = now.owner.session, now.beat
     return found, now
@@ -74,6 +74,14 @@ def _once_silent(store: Store, index: Index, pause: Callable[[float], object]) -
 def _held(store: Store, index: Index) -> str:
     return tr(
         "{url} is being written by {owner}; stop that run first. If it was killed, add --take-over",
+        url=store.url,
+        owner=index.owner,
+    )
+
+
+def _alive(store: Store, index: Index) -> str:
+    return tr(
+        "{url} is being written by {owner}, which has given a sign of life; stop that run first",
         url=store.url,
         owner=index.owner,
     )
