@@ -287,7 +287,7 @@ def test_a_writer_that_is_alive_is_not_taken_over(folder, url, tmp_path, monkeyp
     first.upload()
     monkeypatch.setattr(Owner, "is_dead", lambda self: False)
     beats_while_waited_for(first, monkeypatch)
-    with pytest.raises(StorageError, match="has given a sign of life; stop that run first$"):
+    with pytest.raises(StorageError, match="has given a sign of life; stop that run first"):
         copies.working_copy(url, tmp_path / "tasks", take_over=True)
 
 
@@ -326,7 +326,7 @@ def test_a_live_process_in_another_space_is_waited_for(folder, url, tmp_path, mo
     monkeypatch.setattr(index, "_space", lambda: "of another container")
     monkeypatch.setattr(index, "_process", lambda number: "")
     beats_while_waited_for(first, monkeypatch)
-    with pytest.raises(StorageError, match="has given a sign of life; stop that run first$"):
+    with pytest.raises(StorageError, match="has given a sign of life; stop that run first"):
         copies.working_copy(url, tmp_path / "tasks", take_over=True)
 
 
