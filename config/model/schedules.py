@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from config.model.course import OF_THE_RUN, Schedule
@@ -84,7 +84,7 @@ _VALUES = {"constant": _single, "linear": _ends, "cosine": _ends, "piecewise": _
 
 def _of(number: Any) -> BeforeValidator:
     """Returns the check of a setting. number: type of the values of its schedules."""
-    return BeforeValidator(partial(_checked, TypeAdapter(number)))
+    return BeforeValidator(partial(_checked, TypeAdapter(number, config=ConfigDict(allow_inf_nan=False))))
 
 
 Rate = Annotated[Positive | Schedule, _of(NonNegative)]

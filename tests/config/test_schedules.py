@@ -48,6 +48,7 @@ def test_a_schedule_is_read_and_written_as_it_stands_in_a_file() -> None:
         ("entropy_coef={linear: [0.1]}", "linear: got [0.1]; expected two numbers, the first value and the last one"),
         ("entropy_coef={linear: [0.1, -1]}", "linear: got -1; expected a number at least 0"),
         ("entropy_coef={constant: x}", "constant: got 'x' (text); expected a number at least 0"),
+        ("lr={linear: [.inf, 0]}", "linear: got Infinity; expected a number at least 0"),
         ("eps_clip={cosine: [0.2, 1.5]}", "cosine: got 1.5; expected a number at least 0 and below 1"),
         (
             "lr={exponential: [0.1, 0]}",
