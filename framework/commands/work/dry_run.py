@@ -15,6 +15,7 @@ from config.tell.language import tr
 from framework.assemble import build, offline, resources
 from framework.assemble import fit as compatibility
 from framework.assemble.expert import expert_of
+from framework.loop.curriculum import Phases
 from framework.memory.offline_data import OfflineData
 from framework.policies.policy_plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
@@ -44,6 +45,7 @@ def _lines(config: RunConfig) -> list[str]:
         its = plan(config, spec)
         resources.memories_that_fit(config, its)
         expert_of(config, spec, build.make_agent)
+        Phases(config.general.curriculum, build.make_rows(config, agent, its, env, build.make_callbacks(config)).metrics)
         initial_weights.named(config, agent)
         fitting = initial_weights.fitting(config, agent)
         seed = config.general.seed or 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
@@ -79,6 +80,14 @@ def described(*overrides: str) -> int:
 def test_a_memory_that_the_run_refuses_is_refused() -> None:
     with pytest.raises(JoystickError, match="choose a smaller algo_cfg.buffer_size"):  # noqa: RUF043
         described("algo_cfg.buffer_size=100000000000")
+
+
+def test_a_metric_of_a_curriculum_that_the_run_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CartPoleEnv, "set_phase", lambda self, value: None, raising=False)
+    phases = "phases: [{below: 1, value: 0}, {value: 1}]"
+    assert described(f"general_cfg.curriculum={{{phases}}}") == 0
+    with pytest.raises(JoystickError, match="has no 'returnmean'; did you mean return_mean"):
+        described(f"general_cfg.curriculum={{metric: returnmean, {phases}}}")
 
 
 def test_changed_settings_come_first_and_spaces_have_no_arrays(capsys: pytest.CaptureFixture[str]) -> None:
