@@ -141,7 +141,7 @@ class TrainedPolicies(_Trained):
         """Starts an episode. seed: draws the policy of each agent that several policies match."""
         self._state, self._seed = self.agent.initial_state(1), seed
         self._agents: dict[str, str] = {}
-        """Slot -> name of the agent that had it last."""
+        """Slot -> name of the agent that had it last; the slots that acted longest ago come first."""
 
     def act(self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None) -> dict[str, Any]:
         """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
@@ -159,7 +159,7 @@ class TrainedPolicies(_Trained):
         records["seed"] = self._seed
         for name, slot in slots.items():
             number, place = self.agent.layout.place(slot)
-            records[f"t{number}"]["first"][:, place] = self._agents.get(slot) != name
+            records[f"t{number}"]["first"][:, place] = self._agents.pop(slot, None) != name
             self._agents[slot] = name
         act = self.agent.predict_action(self.agent.layout.encode(records), self._state)
         self._state = act.state
@@ -167,7 +167,8 @@ class TrainedPolicies(_Trained):
         return {name: actions[slot] for name, slot in slots.items()}
 
     def _slots(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it."""
+        """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it: a new
+        agent gets one that is unused, or that of the agent that acted longest ago, which has most likely ended."""
         held = {name: slot for slot, name in self._agents.items()}
         slots = {name: held[name] for name in names if name in held}
         for name in names:
@@ -175,7 +176,8 @@ class TrainedPolicies(_Trained):
                 free = [slot for slot in self._env.slots_of(name) if slot not in slots.values()]
                 if not free:
                     raise JoystickError("agent {name!r}: more agents act than env_cfg.max_agents allows", name=name)
-                slots[name] = next((slot for slot in free if slot not in self._agents), free[0])
+                unused = [slot for slot in free if slot not in self._agents]
+                slots[name] = unused[0] if unused else next(slot for slot in self._agents if slot in free)
         return slots
 
 

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.spaces import Box
 
 import joystick
+from envs.toy.several import Levels
 from framework.runs import experiment, resume
 from main import main
 from tests.framework.record.test_agent_records import DQN, PPO, SMALL, words
@@ -150,6 +151,23 @@ def test_a_policy_that_sees_the_index_of_its_agent_acts_as_this_agent(tmp_path: 
     second = loaded(tmp_path / "run", "poles", shared, policy="all", agent="pole_1")
     for obs in np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32):
         assert policies.act({"pole_0": obs, "pole_1": obs})["pole_1"] == second.act(obs)
+
+
+def test_a_new_agent_takes_the_place_of_the_one_that_acted_longest_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that acts at every second step may still be there: its recurrent state is kept."""
+    monkeypatch.setattr(Levels, "max_agents", {"low_level_*": 2})
+    both = {"high": ["agents=high_level", *DQN], "low": ["agents=low_level_*", *DRQN]}
+    policies = loaded(tmp_path / "run", "levels", both)
+    alone = loaded(tmp_path / "run", "levels", both, policy="low")
+    obs = Levels().observation_space("low_level_0").sample()
+    for name in ("low_level_0", "low_level_1", "low_level_0", "low_level_2", "low_level_0"):
+        policies.act({name: obs})
+        if name == "low_level_0":
+            alone.act(obs)
+    (size,) = alone._state.shape[1:]
+    assert any(np.allclose(part, alone._state) for part in policies._state.reshape(-1, 1, size))
 
 
 class Steering:
