@@ -19,6 +19,8 @@ FLUSH_SECONDS = 2.0
 """Seconds between two writes of the waiting rows while training, so that a person can watch the file grow."""
 FLUSH_BYTES = 2**20
 """Number of waiting bytes at which they are written at once."""
+MOST_NAMES = 8
+"""Number of columns that an error names."""
 _BLOCK = 2**20
 
 
@@ -146,10 +148,23 @@ class LineLog(AppendedFile, ABC):
                 self._write(header)
             else:
                 raise TaskDirError(
-                    "{path} has other columns than this run; move it away, or start a new run",
+                    "{path} has other columns than this run ({difference}); resume with the settings that it had, "
+                    "move the file away, or start a new run",
                     path=as_written(self.path),
+                    difference=self._difference(header),
                 )
         sync_folder(self.path.parent)
+
+    def _difference(self, header: bytes) -> str:
+        """Returns in words how the columns of the file differ from those of a header."""
+        self._file.seek(0)
+        line = self._file.readline(_BLOCK).decode(errors="replace").rstrip("\r\n")
+        theirs, ours = line.split(","), header.decode().rstrip("\r\n").split(",")
+        more = [name for name in theirs if name not in ours]
+        less = [name for name in ours if name not in theirs]
+        texts = [tr("it has {names}", names=_some(more))] if more else []
+        texts += [tr("it has no {names}", names=_some(less))] if less else []
+        return tr(", and ").join(texts) or tr("in another order")
 
     @abstractmethod
     def _lines(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
@@ -213,3 +228,8 @@ def checksum(file: BinaryIO, size: int) -> int:
     while size > 0 and (block := file.read(min(size, _BLOCK))):
         crc, size = crc32(block, crc), size - len(block)
     return crc
+
+
+def _some(names: Sequence[str]) -> str:
+    """Returns the first names of a list."""
+    return ", ".join([*names[:MOST_NAMES], *(["..."] if len(names) > MOST_NAMES else [])])

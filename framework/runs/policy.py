@@ -167,8 +167,8 @@ class TrainedPolicies(_Trained):
         return {name: actions[slot] for name, slot in slots.items()}
 
     def _slots(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it: a new
-        agent gets one that is unused, or that of the agent that acted longest ago, which has most likely ended."""
+        """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it: a
+        new agent gets an unused one, or that of the agent that acted longest ago, which has most likely ended."""
         held = {name: slot for slot, name in self._agents.items()}
         slots = {name: held[name] for name in names if name in held}
         for name in names:

@@ -45,7 +45,9 @@ def _lines(config: RunConfig) -> list[str]:
         its = plan(config, spec)
         resources.memories_that_fit(config, its)
         expert_of(config, spec, build.make_agent)
-        Phases(config.general.curriculum, build.make_rows(config, agent, its, env, build.make_callbacks(config)).metrics)
+        Phases(
+            config.general.curriculum, build.make_rows(config, agent, its, env, build.make_callbacks(config)).metrics
+        )
         initial_weights.named(config, agent)
         fitting = initial_weights.fitting(config, agent)
         seed = config.general.seed or 1

@@ -242,7 +242,9 @@ def test_a_file_with_other_columns_is_refused_in_a_line(run, capsys):
     text = "episode,reward\n1,2.0\n"
     (run / "results" / "train.csv").write_text(text)
     assert resume(run) == 2
-    assert "has other columns than this run" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "has other columns than this run (it has reward, and it has no step, update, return, " in said
+    assert "); resume with the settings that it had, move the file away, or start a new run" in said
     assert (run / "results" / "train.csv").read_text() == text
 
 
