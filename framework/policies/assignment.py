@@ -46,6 +46,35 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     ]
 
 
+def moved_by_others(config: RunConfig) -> list[str]:
+    """Returns for each policy that does not learn which of its layers change all the same, since policies that learn
+    share them."""
+    shared = {name: set(_shared_layers(policy.model_dump())) for name, policy in config.policies.items()}
+    learned = set().union(*(shared[name] for name, policy in config.policies.items() if policy.train))
+    return [
+        tr(
+            "policy {name} has train: false, and its layers with shared: {layers} change all the same, since a policy "
+            "that learns shares them; to keep them, give policies_cfg.{name} layers without this name",
+            name=name,
+            layers=", ".join(sorted(shared[name] & learned)),
+        )
+        for name, policy in config.policies.items()
+        if not policy.train and shared[name] & learned
+    ]
+
+
+def _shared_layers(value: Any) -> Iterator[str]:
+    """Yields the names of shared layers in plain settings."""
+    if isinstance(value, Mapping):
+        if "layer_type" in value and value.get("shared"):
+            yield value["shared"]
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for part in value:
+        yield from _shared_layers(part)
+
+
 def _policy_of_all(config: RunConfig) -> Any:
     """Returns the policy of a run whose settings name none: all agents, with the settings of algo_cfg."""
     values = {"agents": "*", "algo_name": config.general.algo_name, **config.algo.model_dump()}

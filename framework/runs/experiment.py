@@ -48,6 +48,7 @@ from framework.loop.observer import Observer
 from framework.loop.profile import profiling
 from framework.loop.single_process import SingleProcess
 from framework.loop.trainer import Trainer
+from framework.policies.assignment import moved_by_others
 from framework.policies.policy_plan import plan
 from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.record.console import Console
@@ -416,6 +417,8 @@ class Experiment:
         elif self._fitting:
             initial_weights.start_with(self.backend, self._fitting)
             self.console.note(self._fitting.text)
+        for text in moved_by_others(self.config):
+            self.console.warn(text)
         self.loaded = True
         if self.mirror is not None:  # the files of a resume are cut back to its checkpoint
             self.mirror.start()

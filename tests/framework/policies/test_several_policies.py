@@ -12,6 +12,7 @@ from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Fragment, Origin
 from framework.memory.replay import Replay
+from framework.policies.assignment import moved_by_others
 from framework.policies.policy_plan import plan
 from framework.policies.rollout import SlotRollout
 from framework.policies.slots import JointSlots, Slots, as_vector, mixed, vector_bounds
@@ -469,3 +470,14 @@ def test_agents_of_a_run_share_named_layers_among_themselves_alone():
     weights = {name: value.copy() for name, value in second.weights().items()}
     first.load_weights({name: value + 1 for name, value in first.weights().items()})
     assert all((value == weights[name]).all() for name, value in second.weights().items())
+
+
+def test_a_policy_that_does_not_learn_and_shares_layers_with_one_that_does_is_told():
+    """All layers with one name are one, so that its weights change in spite of train: false."""
+    layers = [{"layer_type": "linear", "layer_size": [8], "shared": "trunk"}]
+    car = {**PPO, "actor_layers": layers, "critic_layers": layers}
+    rest = {**car, "train": False}
+    [text] = moved_by_others(joint_config(car=car, light=rest))
+    assert text.startswith("policy light has train: false, and its layers with shared: trunk change all the same")
+    assert not moved_by_others(joint_config(car=car, light=car))
+    assert not moved_by_others(joint_config(car=PER, light=rest))
