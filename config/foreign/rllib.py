@@ -66,12 +66,19 @@ def from_settings(document: Document) -> Source:
         if isinstance(value, dict) and set(value) == {"eval"}:
             source.refuse(place, _EXPRESSION)
             continue
-        word = _spelled(key)
-        source.foreign[word] = (_null(value), place)
-        if word in NESTED and isinstance(value, dict):
-            source.foreign |= {f"{word}.{part}": (_null(value[part]), place.parts[part]) for part in value}
+        source.foreign |= words_of(key, value, place)
     source.strays.clear()
     return source
+
+
+def words_of(key: str, value: Any, place: Place) -> dict[str, tuple[Any, Place]]:
+    """Returns RLlib's words in a setting, each with its place: the setting itself, and those within it."""
+    word = _spelled(key)
+    words = {word: (_null(value), place)}
+    if word in NESTED and isinstance(value, dict):
+        within = {part: place.parts.get(part, Place(place.text, f"{place.path}.{part}")) for part in value}
+        words |= {f"{word}.{part}": (_null(value[part]), within[part]) for part in value}
+    return words
 
 
 _EXPRESSION = tr(

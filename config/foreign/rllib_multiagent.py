@@ -10,6 +10,7 @@ from typing import Any
 from config.foreign import rllib
 from config.foreign.cases import NoCounterpartError
 from config.foreign.dialect import Changes, Hint
+from config.foreign.rllib_values import LISTS, layers, shares_layers
 from config.foreign.table import Scope
 from config.model import policies
 from config.model.fields import Strict
@@ -200,11 +201,12 @@ def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None
         section, at = policies.section_of(name), f"{place.path}.{name}"
         source.sections.setdefault(section, {})
         source.places.setdefault(section, Place(place.text, section))
+        of_policy = source.of_policies.setdefault(section, {})
         for key, setting in settings.items():
             if key in PolicyConfig.model_fields:
                 source.put(section, key, setting, Place(place.text, at))
             else:
-                source.of_policies.setdefault(section, {})[key] = (setting, Place(place.text, f"{at}.{key}"))
+                of_policy |= rllib.words_of(key, setting, Place(place.text, f"{at}.{key}"))
 
 
 def translate(source: Source, models: Mapping[str, type[Strict]], every_source: list[Source], hint: Hint) -> Changes:
@@ -213,12 +215,15 @@ def translate(source: Source, models: Mapping[str, type[Strict]], every_source: 
     for section, words in source.of_policies.items():
         if section not in models:
             continue
-        scope = Scope({"algo_cfg": models[section]}, every_source)
         part = Source(True, foreign=dict(words))
+        scope = Scope({"algo_cfg": models[section]}, [*every_source, part], policies.name_of(section) or "")
         notes += rllib.translate(part, scope, lambda _, key, section=section: hint(section, key)).notes  # type: ignore[misc]
         source.problems += part.problems
         for key, value in part.sections.get("algo_cfg", {}).items():
             source.put(section, key, value, part.places["algo_cfg"].parts[key])
+        if "model" not in words and shares_layers(scope) and len(scope.paths(*LISTS)) > 1:
+            for path, built in layers(None, scope).settings.items():  # those of all policies would be one for all
+                source.put(section, path.partition(".")[2], built, Place("multiagent", section))
         for other in part.sections.keys() - {"algo_cfg"}:
             for place in part.places[other].parts.values():
                 source.refuse(place, tr("is a setting of the run, and none of a policy"))

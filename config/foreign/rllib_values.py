@@ -49,9 +49,15 @@ def layers(value: Any, scope: Scope) -> Meaning:
     if image and not _matters_for_images(scope):
         return Meaning({}, tr("a game has the default convolutions for its pictures"))
     built = list(_trunk(scope, image)) + list(_head(scope))
-    if _model(scope, "vf_share_layers", scope.word("vf_share_layers")) is True and len(lists) > 1:
-        built = [{**layer, "shared": f"trunk_{number}"} for number, layer in enumerate(_single(built), start=1)]
+    if shares_layers(scope) and len(lists) > 1:
+        name = f"{scope.policy}_trunk" if scope.policy else "trunk"  # each policy has layers of its own
+        built = [{**layer, "shared": f"{name}_{number}"} for number, layer in enumerate(_single(built), start=1)]
     return Meaning(dict.fromkeys(lists, built))
+
+
+def shares_layers(scope: Scope) -> bool:
+    """Returns True if policy and value function of an algorithm have their layers in common."""
+    return _model(scope, "vf_share_layers", scope.word("vf_share_layers")) is True
 
 
 def _model(scope: Scope, word: str, default: Any = None) -> Any:
@@ -70,8 +76,8 @@ def _own_lists(scope: Scope) -> set[str]:
 def _matters_for_images(scope: Scope) -> bool:
     """Returns True if the convolutions have to be written: fcnet_hiddens are not used with pictures."""
     words = ("conv_filters", "post_fcnet_hiddens", "use_lstm", "custom_model")
-    shared = scope.word("vf_share_layers") is True or _model(scope, "vf_share_layers") is True
-    return shared or _model(scope, "conv_activation", "relu") != "relu" or any(_model(scope, word) for word in words)
+    other = _model(scope, "conv_activation", "relu") != "relu"
+    return other or shares_layers(scope) or any(_model(scope, word) for word in words)
 
 
 def _trunk(scope: Scope, image: bool) -> Iterator[Settings]:

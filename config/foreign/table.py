@@ -13,7 +13,7 @@ Indented lines are further attributes of the row: see Row. Lines that are indent
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -215,8 +215,10 @@ class Scope:
     """The settings that exist in this run, and the values that are written."""
 
     models: Mapping[str, type[Strict]]
-    sources: Iterable[SourceLike] = ()
+    sources: Sequence[SourceLike] = ()
     """Sources of settings, the strongest last."""
+    policy: str = ""
+    """Name of the policy whose settings they are; empty for those of all."""
 
     def has(self, path: str) -> bool:
         section, _, key = path.partition(".")
@@ -251,7 +253,7 @@ class Scope:
 
     def word(self, name: str, default: Any = None) -> Any:
         """Returns the value of another word of the other library; the default if it is absent or null."""
-        values = (source.foreign[name][0] for source in self.sources if name in source.foreign)
+        values = (source.foreign[name][0] for source in reversed(self.sources) if name in source.foreign)
         return next((value for value in values if value is not None), default)
 
     def number(self, path: str) -> float:

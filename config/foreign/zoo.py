@@ -122,7 +122,7 @@ class _Conversion:
         self._environment(str(self.entry.pop("env")))
         self._expand()
         defaults = self._defaults()
-        scope = Entry(self.models, [self.source], {**defaults, **self.entry})
+        scope = Entry(self.models, [self.source], theirs={**defaults, **self.entry})
         for word in [*sb3.WORDS, *(word for word in self.entry if word not in sb3.WORDS)]:
             if word in scope.theirs:
                 self._word(word, scope.theirs[word], scope, word in self.entry)

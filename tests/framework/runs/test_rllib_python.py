@@ -496,8 +496,8 @@ def test_classes_and_settings_of_a_policy_have_rllibs_names_too():
     assert (cars.agents, lights.agents) == (["car_*"], ["light_*"])
 
 
-def loaded_multiagent(text=False, **value):
-    config = {"multiagent": value}
+def loaded_multiagent(text=False, model=None, **value):
+    config = {"multiagent": value, **({} if model is None else {"model": model})}
     return load(
         None, ["general_cfg.env_name=toy"], find_algo=ALGOS, find_env=ENVS, algo="PPO", env="traffic",
         config=json.dumps(config) if text else own.by_name(config), allow_import=[__name__],
@@ -618,3 +618,17 @@ def test_the_callbacks_of_a_run_with_rllibs_config_get_its_names():
     assert lines == [("REINFORCE", result["episodes_this_iter"])]
     assert joystick.Run.__name__ == "Run"
     assert "episode_reward_mean" in result
+
+
+def layers_of(own_model):
+    """Returns layer sizes and common names of the policies p and q, of which p has a model of its own."""
+    spec = {"p": (None, None, None, own_model), "q": (None, None, None, {})}
+    model = {"vf_share_layers": True, "fcnet_hiddens": [16, 8]}
+    read = loaded_multiagent(policies=spec, policy_mapping_fn={"p*": "p", "q*": "q"}, model=model).policies
+    return {name: [(layer.layer_size, layer.shared) for layer in read[name].actor_layers] for name in read}
+
+
+def test_each_policy_of_multiagent_has_its_own_layers():
+    common = [([16], "q_trunk_1"), ([8], "q_trunk_2")]
+    assert layers_of({}) == {"p": [([16], "p_trunk_1"), ([8], "p_trunk_2")], "q": common}
+    assert layers_of({"model": {"fcnet_hiddens": [4]}}) == {"p": [([4], "p_trunk_1")], "q": common}
