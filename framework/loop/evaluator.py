@@ -1,5 +1,6 @@
 """Plays whole episodes without learning: online evaluation, test, the random policy, and the episodes of a video."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import RETURN, Episode, Recorder
-from framework.collect.same_episodes import SameEpisodes
+from framework.collect.same_episodes import STEPS, SameEpisodes
 from framework.log import LOGGER
 from framework.policies.returns import AgentReturns
 from framework.screen.formatting import counted
@@ -182,21 +183,23 @@ class Evaluator:
         return self._play(policy, episodes, numbering, tr(MEASURING))
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
-        """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""
-        steps, check = 0, self.check
+        """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS. Then
+        repeats its first steps, for those who compare what equal actions lead to."""
+        left, check = MOST_RANDOM_STEPS, self.check
 
         def count() -> None:
-            nonlocal steps
+            nonlocal left
             check()
-            steps += 1
-            if steps > MOST_RANDOM_STEPS:
+            left -= 1
+            if left < 0:
                 raise _TooLong
 
         self.check = count
         try:
             mean = self.play_at_random(episodes).mean
-            steps = 0
-            self.play_at_random(1)  # the same actions once more, for those who compare what they lead to
+            left = STEPS
+            with contextlib.suppress(_TooLong):
+                self.play_at_random(1)
             return mean
         except _TooLong:
             return None
