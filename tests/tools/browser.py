@@ -37,6 +37,14 @@ KEYS = {
 }
 
 
+LEFT = "Inspected target navigated or closed"
+"""Chromium's answer to an expression whose page was left before it had a value."""
+
+
+class PageLeft(AssertionError):
+    """The page in which an expression was asked for is not there any more."""
+
+
 class Browser:
     """A browser with one tab."""
 
@@ -74,6 +82,8 @@ class Browser:
         while True:
             answer = self._read()
             if answer.get("id") == self._number:
+                if answer.get("error", {}).get("message") == LEFT:
+                    raise PageLeft(f"{method}: {LEFT}")
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
             self.events.append(answer)
@@ -108,10 +118,15 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, expression: str) -> None:
-        """Returns as soon as an expression is true."""
-        awaited(
-            lambda: self.value(f"!!({expression})"), lambda: f"{expression}: {self.value('document.body?.innerText')}"
-        )
+        """Returns as soon as an expression is true, in this page or in one that the tab goes to meanwhile."""
+
+        def is_true() -> bool:
+            try:
+                return bool(self.value(f"!!({expression})"))
+            except PageLeft:
+                return False
+
+        awaited(is_true, lambda: f"{expression}: {self.value('document.body?.innerText')}")
 
     def text(self, selector: str = "body") -> str:
         return str(self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
