@@ -69,7 +69,7 @@ class RunConfig:
 
     @property
     def title(self) -> str:
-        """What is trained, in words: PPO on CartPole-v1."""
+        """Algorithm and environment in words, such as PPO on CartPole-v1."""
         return tr("{algorithms} on {environment}", algorithms=self.algorithms, environment=self.env_id)
 
     @property

@@ -2,6 +2,7 @@
 
 from config.tell.language import tr
 
+_LOGGERS = tr("joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others")
 INSTEAD = {
     "ActorPolicy": tr('joystick.policy("SAC", env) is the policy of an algorithm'),
     "AsyncCollector": tr(
@@ -20,11 +21,9 @@ INSTEAD = {
     "SegmentTree": tr("PrioritizedReplayBuffer has the sum tree inside; its `weight` are the priorities"),
     "ShmemVectorEnv": tr("a Collector takes a list of environments, or a vector environment of gymnasium"),
     "SubprocVectorEnv": tr("a Collector takes a list of environments, or a vector environment of gymnasium"),
-    "BasicLogger": tr("joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others"),
-    "TensorboardLogger": tr(
-        "joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others"
-    ),
-    "WandbLogger": tr("joystick.Run writes tables and curves by itself; general_cfg={'loggers': [...]} adds others"),
+    "BasicLogger": _LOGGERS,
+    "TensorboardLogger": _LOGGERS,
+    "WandbLogger": _LOGGERS,
     "Net": tr("a network is a torch.nn.Module, or lists of layers in joystick.policy(algo, env, value_layers=[...])"),
     "offline_trainer": tr('joystick.Run("CQL", env, algo_cfg={"data": folder}) learns from recorded data'),
 }

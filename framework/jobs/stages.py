@@ -13,9 +13,10 @@ from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.errors import TaskDirError
+from framework.jobs.members import DATA
 from framework.screen.formatting import number
 
-WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=", "algo_cfg.data=")
+WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=", DATA)
 """Beginnings of settings that say where a run is trained and its data are; a run that goes on takes no others."""
 
 

@@ -143,8 +143,8 @@ def _of(values: Mapping[str, Any], agent: str | None) -> Any:
     return values if agent is None else values.get(agent)
 
 
-OF_FUNCTIONS = "FunctionCallbacks"
-"""Name of a class that is made of functions."""
+class FunctionCallbacks(Callbacks):
+    """Base of callbacks that are made of functions."""
 
 
 def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], metrics: Sequence[str] = ()) -> type:
@@ -173,7 +173,7 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
         return call
 
     members: dict[str, Any] = {name: method(function) for name, function in functions.items()}
-    return type(OF_FUNCTIONS, (Callbacks,), {**members, "METRICS": tuple(metrics)})
+    return type("FunctionCallbacks", (FunctionCallbacks,), {**members, "METRICS": tuple(metrics)})
 
 
 def _events_like(name: str) -> str:
@@ -313,7 +313,7 @@ class CallbackRecorder(Recorder):
                 names = [*cls.METRICS, name]
                 near = did_you_mean(str(name), cls.METRICS) or (
                     tr("; write joystick.Run(..., metrics={names})", names=names)
-                    if cls.__name__ == OF_FUNCTIONS
+                    if issubclass(cls, FunctionCallbacks)
                     else tr("; write METRICS = {names} in the class", names=names)
                 )
                 raise CallbackError(

@@ -122,9 +122,10 @@ class Loggers:
     def _drop(self, name: str, why: str, method: str) -> None:
         logger = self._running.pop(name)
         self._all.pop(name)
-        text = tr("logger {name} stopped: {why}. Training goes on; results/ holds the same numbers")
         if method == "close":
             text = tr("logger {name} failed when it was closed: {why}. It may lack points; results/ has all numbers")
+        else:
+            text = tr("logger {name} stopped: {why}. Training goes on; results/ holds the same numbers")
         self._warn(text.format(name=name, why=why))
         if method != "close":
             try:
