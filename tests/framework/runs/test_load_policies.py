@@ -161,13 +161,17 @@ def test_a_new_agent_takes_the_place_of_the_one_that_acted_longest_ago(
     both = {"high": ["agents=high_level", *DQN], "low": ["agents=low_level_*", *DRQN]}
     policies = loaded(tmp_path / "run", "levels", both)
     alone = loaded(tmp_path / "run", "levels", both, policy="low")
-    obs = Levels().observation_space("low_level_0").sample()
+    space = Levels().observation_space("low_level_0")
+    space.seed(1)
+    obs = space.sample()
     for name in ("low_level_0", "low_level_1", "low_level_0", "low_level_2", "low_level_0"):
         policies.act({name: obs})
         if name == "low_level_0":
             alone.act(obs)
     (size,) = alone._state.shape[1:]
-    assert any(np.allclose(part, alone._state) for part in policies._state.reshape(-1, 1, size))
+    rounding = np.finfo(np.float32).eps  # of a state in -1..1: products of two rows have other last bits than of one
+    distances = [np.abs(part - alone._state).max() for part in policies._state.reshape(-1, 1, size)]
+    assert min(distances) <= rounding < max(distances)
 
 
 class Steering:
