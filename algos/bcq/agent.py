@@ -100,7 +100,7 @@ class Agent(ActingAgent):
         count, rows = self.cfg.acting_actions, obs.shape[0]
         seen = critics.repeated(obs, count)
         action = self._propose(seen, latent, self.actor)
-        best = self.critic(seen, action)[0].view(count, rows).argmax(0)
+        best = self.critic.first(seen, action).view(count, rows).argmax(0)
         return action.unflatten(0, (count, rows))[best, torch.arange(rows, device=self.device)]
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
@@ -152,7 +152,7 @@ class Agent(ActingAgent):
     def _actor_loss(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the loss of the perturbation, which maximizes Q_1."""
         action = self._propose(obs, self._noise(len(obs), self.streams.learn), self.actor)
-        loss = -self.critic(obs, action)[0].mean()
+        loss = -self.critic.first(obs, action).mean()
         return loss, loss.detach()
 
 

@@ -32,13 +32,13 @@ def td_target(reward: Tensor, discount: Tensor, next_q: Tensor) -> Tensor:
 
 
 def policy_loss(q: Tensor) -> Tensor:
-    """Returns -mean Q_1(s, pi(s)): its gradient is the deterministic policy gradient; q is [n, B]."""
+    """Returns -mean Q_1(s, pi(s)): its gradient is the deterministic policy gradient; q is [1, B]."""
     return -q[0].mean()
 
 
 def cloning_loss(q: Tensor, action: Tensor, example: Tensor, alpha: float) -> Tensor:
     """Returns -lambda mean Q_1(s, pi(s)) + mean (pi(s) - a)^2 with lambda = alpha / mean |Q_1| (equations 3 and 5 of
-    Fujimoto and Gu, 2021); q is [n, B], pi(s) and the example a are [B, A] in -1..1."""
+    Fujimoto and Gu, 2021); q is [1, B], pi(s) and the example a are [B, A] in -1..1."""
     scale = alpha / q[0].detach().abs().mean().clamp(min=1e-8)
     return scale * policy_loss(q) + (action - example).square().mean()
 
@@ -135,7 +135,8 @@ class Agent(ActingAgent):
     def _actor_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""
         action = outputs_of(self.actor, batch["obs"])
-        q = self.critic(batch[self.sees], action).squeeze(-1)
+        values = self.critic if self.cfg.bc_actor else self.critic.first
+        q = values(batch[self.sees], action).squeeze(-1)
         if self.cfg.bc_actor:
             distance = squared_distance(action, self.bounds.to_unit(batch["action"]))
             loss = penalized_loss(q, distance, self.cfg.bc_actor)

@@ -11,7 +11,7 @@ from algos.common.maths.targets import priorities, td_loss
 from algos.common.nets.critics import EnsembleLinear, EnsembleNorm, build
 from algos.common.nets.observations import NetworkError
 from algos.common.settings import NetworkConfig
-from config.model.layers import Conv2d, Dropout, Embed, LayerNorm, mlp
+from config.model.layers import BatchNorm, Conv2d, Dropout, Embed, LayerNorm, RmsNorm, mlp
 from tests.tools.actor_critic import OBS, spec_for
 from tests.tools.core import agent_of
 
@@ -46,6 +46,26 @@ def test_every_member_is_a_network_of_its_own():
             x = alone(layer, member, x)
         torch.testing.assert_close(q[member], x)
     assert not torch.allclose(q[0], q[1])
+
+
+@pytest.mark.parametrize(
+    "layers", [mlp(8, 4), [*mlp(8), LayerNorm(activation="tanh")], [*mlp(8), RmsNorm()], [*mlp(8), BatchNorm()]]
+)
+@pytest.mark.parametrize("architecture", ["mlp", "simba"])
+@pytest.mark.parametrize("members", [1, 3])
+def test_the_first_member_alone_needs_no_other_one(layers, architecture, members):
+    if architecture == "simba" and len(layers) > 1:
+        pytest.skip("its norms are built in")
+    critic = make(layers, members, architecture=architecture)
+    obs, action = torch.randn(6, 3), torch.randn(6, 2, requires_grad=True)
+    values = critic(obs, action)[:1]
+    (expected,) = torch.autograd.grad(values.sum(), [action])
+    with torch.no_grad():
+        for parameter in critic.body.parameters():
+            parameter[1:] = torch.nan
+    first = critic.first(obs, action)
+    torch.testing.assert_close(first, values)
+    torch.testing.assert_close(torch.autograd.grad(first.sum(), [action])[0], expected)
 
 
 def test_first_weights_depend_on_the_seed_alone_and_are_those_of_torch():

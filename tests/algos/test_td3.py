@@ -85,6 +85,18 @@ def test_the_actor_follows_the_gradient_of_its_value():
         torch.testing.assert_close(now.detach(), was - 0.5 * gradient)
 
 
+@pytest.mark.parametrize("settings", [{}, {"bc_alpha": 2.5}])
+def test_the_actor_needs_the_first_critic_alone(settings):
+    """Fujimoto et al. (2018), algorithm 1: computing the others would take as long again."""
+    agent, other = (agent_for("TD3", **settings) for _ in range(2))
+    with torch.no_grad():
+        for parameter in other.critic.body.parameters():
+            parameter[1:] = torch.nan
+    for each in (agent, other):
+        each.actor_step(batch_for("TD3"), reduce=each.reduce)
+    assert all(torch.equal(a, b) for a, b in zip(agent.actor.parameters(), other.actor.parameters(), strict=True))
+
+
 def test_ddpg_draws_nothing_while_learning():
     agent = agent_for("DDPG")
     agent.update(batch_for("DDPG"))

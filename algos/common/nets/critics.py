@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from algos.base import EnvSpec
@@ -72,6 +73,15 @@ class Critic(nn.Module):
         if action.ndim > features.ndim:  # an action for each critic
             features = features.expand(len(action), -1, -1)
         return self.body(torch.cat([features, action], -1))
+
+    def first(self, obs: Observed, action: Tensor) -> Tensor:
+        """Returns [1, B, out] of the first member alone. A loss of its values alone would take as long for each of the
+        others, and for their gradients, which are zero."""
+        if len(next(self.body.parameters())) == 1:
+            return self(obs, action)
+        features = outputs_of(self.front, obs, "critic")
+        member = {name: x[:1] for name, x in self.body.state_dict(keep_vars=True).items()}
+        return functional_call(self.body, member, torch.cat([features, action], -1))
 
     def with_successors(self, obs: Observed, next_obs: Observed, action: Tensor) -> Tensor:
         """Returns [n, 2 B, out] for observations followed by their successors, from one pass; actions [2 B, A]."""
