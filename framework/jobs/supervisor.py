@@ -139,28 +139,22 @@ class Supervisor:
 
     def _once(self, words: Sequence[str]) -> End:
         """Runs the command once."""
-        ours, theirs = os.pipe()
-        os.set_blocking(ours, False)
-        with open(ours, "rb", buffering=0) as pipe:
-            try:
-                with ignored_by_children(SAVING):  # until it can save
-                    self._child = child = subprocess.Popen(
-                        [sys.executable, str(MAIN), *words],
-                        env={**os.environ, ENVIRONMENT: PROGRAM, supervisor_pipe.VARIABLE: str(theirs)},
-                        pass_fds=[theirs],
-                        **({} if at_terminal() else out_of_reach()),
-                    )
-            finally:
-                os.close(theirs)
-            if self._stopped is not None:  # it came before there was a child
-                child.send_signal(self._stopped)
-            told = b""
-            while child.poll() is None:
-                told += pipe.read(supervisor_pipe.MOST_BYTES) or b""
-                time.sleep(LOOK_SECONDS)
-            told += pipe.read(supervisor_pipe.MOST_BYTES) or b""
-        self._child = None
-        facts = supervisor_pipe.facts_of(told)
+        pipe = supervisor_pipe.Listener()
+        try:
+            with ignored_by_children(SAVING):  # until it can save
+                self._child = child = subprocess.Popen(
+                    [sys.executable, str(MAIN), *words],
+                    env={**os.environ, ENVIRONMENT: PROGRAM, supervisor_pipe.VARIABLE: str(pipe.theirs)},
+                    pass_fds=[pipe.theirs],
+                    **({} if at_terminal() else out_of_reach()),
+                )
+        finally:
+            pipe.begun()
+        if self._stopped is not None:  # it came before there was a child
+            child.send_signal(self._stopped)
+        while child.poll() is None:
+            time.sleep(LOOK_SECONDS)
+        self._child, facts = None, pipe.facts()
         if isinstance(folder := facts.get(supervisor_pipe.FOLDER), str):
             self.folder = Path(folder)
         code = child.returncode
