@@ -65,15 +65,12 @@ def unpack(data: bytes, folder: Path) -> None:
 class Result(NamedTuple):
     """The result of a stage, as it comes back from another machine."""
 
-    status: int
-    stopped: bool
-    complaint: str
+    end: StageEnd
+    """The end of its process, with the paths of that machine."""
     task: bytes
     """The task directory."""
     errors: bytes
     """stderr of the process."""
-    passes: bool = False
-    """True if the machine is the reason of a failure, as in StageEnd."""
 
 
 # ------------------------------------------------------------------------------------------------- over there
@@ -119,7 +116,7 @@ class StageActor:
                 time.sleep(POLL_SECONDS)
             end = end_of(here, child)
             errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not end.stopped else b""
-            return Result(end.status or 0, end.stopped, end.complaint, packed(here.task), errors, end.passes)
+            return Result(end, packed(here.task), errors)
         finally:
             watch.close()
             shutil.rmtree(folder, ignore_errors=True)
@@ -203,7 +200,7 @@ class StageTasks:
             write_whole(stage.errors, result.errors)
         else:
             stage.errors.unlink(missing_ok=True)
-        return StageEnd(stage, result.status, result.stopped, result.complaint, result.passes)
+        return result.end._replace(stage=stage)
 
     def _failed(self, entry: _Entry, error: Exception) -> StageEnd:
         """Returns what becomes of a stage without a result."""

@@ -142,13 +142,13 @@ def test_a_stage_that_is_stopped_comes_back_saved_and_goes_on_elsewhere(monkeypa
     actor.stop(signal.SIGTERM)
     thread.join(PATIENCE)
     [result] = found
-    assert (result.status, result.stopped, result.complaint) == (128 + signal.SIGTERM, True, "")
+    assert (result.end.status, result.end.stopped, result.end.complaint) == (128 + signal.SIGTERM, True, "")
     unpack(result.task, stage.task)
     step = RecordedRun(stage.task).facts.step or 0
     assert step > 0
     further = StageActor().run(stage_of(10_000_000, step + 500), stage.file.read_bytes(), result.task, b"")
     unpack(further.task, Path("further"))
-    assert further.status == 0
+    assert further.end.status == 0
     assert RecordedRun(Path("further")).paused(step + 500) is not None
 
 
@@ -195,14 +195,14 @@ def test_relative_paths_are_those_of_the_command_where_a_machine_has_its_folder(
     settings = f"general_cfg: {general}\nalgo_cfg: {{data: given.npz}}\nenv_cfg: {{id: CartPole-v1}}\n"
     stage = Stage("000", "000", Path("000.yaml"), Path("trials/000"))
     result = StageActor().run(stage, settings.encode(), b"", b"", tmp_path / folder)
-    assert complaint in result.complaint
-    assert bool(result.status) == bool(complaint)
+    assert complaint in result.end.complaint
+    assert bool(result.end.status) == bool(complaint)
 
 
 def test_the_machine_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_tasks, "tempfile", SimpleNamespace(mkdtemp=lambda prefix: made(tmp_path / "work")))
     stage = stage_of(60)
-    assert StageActor().run(stage, stage.file.read_bytes(), b"", b"").status == 0
+    assert StageActor().run(stage, stage.file.read_bytes(), b"", b"").end.status == 0
     assert not (tmp_path / "work").exists()
 
 
