@@ -30,6 +30,7 @@ from framework.disk.task_dir import add_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import optuna_search, results
 from framework.jobs.job import Job, Waiting
+from framework.jobs.members import Member, of_seeds
 from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome, Settings
@@ -156,34 +157,29 @@ class Tuner(Job):
     def file(self, trial: Trial) -> Path:
         return self.files.trials / f"{trial.name}.yaml"
 
-    def tasks(self, trial: Trial) -> list[Path]:
-        """Returns the task directories of a trial, one for each seed."""
-        folder = self.files.trials / trial.name
-        return [folder / f"seed_{seed}" for seed in self.seeds(trial)] if self.cfg.seeds > 1 else [folder]
+    def members(self, trial: Trial) -> list[Member]:
+        """Returns the runs of a trial in its folder: one for each seed."""
+        first, count = self.records[trial.name].ready.seed, self.cfg.seeds
+        return of_seeds(range(first, first + count)) if count > 1 else [Member("")]
 
-    def seeds(self, trial: Trial) -> range:
-        first = self.records[trial.name].ready.seed
-        return range(first, first + self.cfg.seeds)
+    def tasks(self, trial: Trial) -> list[Path]:
+        """Returns the task directories of a trial."""
+        return [self.files.trials / trial.name / member.folder for member in self.members(trial)]
 
     def stages(self, leg: Leg) -> list[Stage]:
         """Returns the stages of a leg, one for each seed."""
         trial, config = leg.trial, self.records[leg.trial.name].ready.config
         address = config.general.ray_address if config else None
-        more = [f"general_cfg.ray_address={address}"] if address else []
+        where = [f"general_cfg.ray_address={address}"] if address else []
         parents = self.tasks(self.records[trial.parent].trial) if trial.parent else itertools.repeat(None)
-        stages = []
-        for seed, task, source in zip(self.seeds(trial), self.tasks(trial), parents, strict=False):
-            words, label = list(more), trial.name
-            if self.cfg.seeds > 1:
-                words.append(f"general_cfg.seed={seed}")
-                label = f"{trial.name} {tr('seed {seed}', seed=seed)}"
-            stages.append(
-                Stage(
-                    trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
-                    config.allow_import if config else (), self.evaluated(config),
-                )
-            )  # fmt: skip
-        return stages
+        return [
+            Stage(
+                trial.name, f"{trial.name} {member.label}".rstrip(), self.file(trial), task, leg.until,
+                (*where, *member.words), source, trial.born, config.allow_import if config else (),
+                self.evaluated(config),
+            )
+            for member, task, source in zip(self.members(trial), self.tasks(trial), parents, strict=False)
+        ]  # fmt: skip
 
     def evaluated(self, config: RunConfig | None) -> bool:
         """Returns True if trials are evaluated when they are compared."""
