@@ -11,7 +11,7 @@ from config.read.tasks import is_group
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.archive import task_list
-from framework.archive.groups import folders_in, members, order_of
+from framework.archive.groups import folders_in, runs_in
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
@@ -80,12 +80,10 @@ def _tests(test: RecordedRun, folder: Path) -> bool:
 
 
 def _runs(folder: Path) -> list[Path]:
-    """Returns the runs of a group or a tuning in the order of its table, or the run that a folder is."""
-    runs = [run for _, run in members(folder) if has_config(run)]
-    for place in [folder] if is_group(folder) else runs:
-        TaskDir(place).check()
-    order = order_of(folder)
-    return sorted(runs, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
+    """Returns the runs of a folder, after a look at everything that is in it."""
+    if is_group(folder) or has_config(folder):
+        TaskDir(folder).check()
+    return runs_in(folder)
 
 
 def _others(name: str, root: Path) -> str:

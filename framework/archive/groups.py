@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.read.loader import RunConfig
+from config.read.task_config import has_config
 from config.read.task_files import RUN, GroupFiles
 from config.tell.language import english, tr
 from framework.archive import statistics
@@ -47,6 +48,14 @@ def order_of(folder: Path) -> dict[str, int]:
     """Returns the places that the folders of runs have in the table of their group."""
     rows = [row for unit in ("seed", "run") for row in results_of(folder, unit)]
     return {row.folder: place for place, row in enumerate(rows)}
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Returns the runs of a group or a tuning that have their settings, in the order of its table, or the run that a
+    folder is."""
+    runs = [run for _, run in members(folder) if has_config(run)]
+    order = order_of(folder)
+    return sorted(runs, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
 
 
 def begun(folder: Path) -> Circumstances:

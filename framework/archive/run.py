@@ -27,6 +27,7 @@ from framework.disk.task_dir import (
     MOST_BYTES,
     PAUSED,
     TaskDir,
+    checkpoint_numbers,
     is_damaged,
     is_locked,
     read_facts,
@@ -217,9 +218,7 @@ class RecordedRun:
     @cached_property
     def checkpoints(self) -> list[int]:
         """Numbers of the checkpoints."""
-        models = self.task.models
-        names = [path.name for path in models.iterdir() if path.is_dir()] if models.is_dir() else []
-        return sorted(int(name) for name in names if name.isdecimal())
+        return checkpoint_numbers(self.task.models)
 
     @property
     def warnings(self) -> list[str]:

@@ -7,11 +7,9 @@ from pathlib import Path
 from config.read.opening import fault_below
 from config.read.paths import as_written, fixed
 from config.read.stores import is_url
-from config.read.task_config import has_config
-from config.read.task_files import GROUP
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive.groups import members
+from framework.archive.groups import members, runs_in
 from framework.disk.atomic import discard, ensure_folder, finish_folder, naming
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import ROOT
@@ -64,7 +62,8 @@ def run(request: Namespace) -> int:
     if others := [path for path in listing if not bundle.is_known(path) and path != ".gitattributes"]:
         example = printable(min(others)[:80])
         print(tr("left out: {count}, such as {path}", count=counted(len(others), "file"), path=example))
-    print(tr("to watch it  {command}", command=video_command(_playable(place))))
+    first = min(run for _, run in members(place))
+    print(tr("to watch it  {command}", command=video_command(first)))
     return 0
 
 
@@ -92,13 +91,8 @@ def _keep_only(folder: Path, paths: list[str]) -> None:
 
 def _read_models(folder: Path, source: address.Address) -> None:
     """Raises JoystickError unless the model of each run can be read as that of a stranger's folder."""
-    runs = [path for _, path in members(folder) if has_config(path)]
+    runs = runs_in(folder)
     if not runs:
         raise JoystickError("{where}: it holds no run", where=source)
     for path in runs:
         CheckpointStore(path / "models").read("best", with_journal=False)
-
-
-def _playable(place: Path) -> Path:
-    """Returns the folder of the run, or of the first run of a group."""
-    return min(path for _, path in members(place)) if (place / GROUP).is_file() else place

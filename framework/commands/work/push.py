@@ -5,10 +5,9 @@ from pathlib import Path
 
 from config.read import tasks
 from config.read.paths import as_written
-from config.read.task_config import has_config
 from config.read.task_files import GROUP, STORY_OF_A_GROUP, TUNING
 from config.tell.language import tr
-from framework.archive.groups import members, order_of
+from framework.archive.groups import runs_in
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import ROOT, TaskDir, is_locked
 from framework.errors import JoystickError, TaskDirError
@@ -24,7 +23,7 @@ def run(request: Namespace) -> int:
     """Uploads it, and prints where it can be seen. Returns the exit status."""
     target = address.parse(request.to)
     service = hub.hub_of(target)
-    folder = _folder(request.name)
+    folder = tasks.group_named(request.name, ROOT) or tasks.find(request.name, ROOT)
     with stage(tr("reading the run")):
         shared = _shared(folder, request.model or "best")
         files, left_out = _files(folder, shared, request.replay)
@@ -53,24 +52,12 @@ def run(request: Namespace) -> int:
     return 0
 
 
-def _folder(name: str) -> Path:
-    """Returns the folder of a run, or of a group of seeds. Raises TaskDirError for anything else."""
-    if (group := tasks.group_named(name, ROOT)) is not None:
-        return group
-    try:
-        return tasks.find(name, ROOT)
-    except tasks.TaskError as error:
-        raise TaskDirError(str(error)) from None
-
-
 def _shared(folder: Path, model: str | int) -> list[Shared]:
     """Returns the runs of a folder with the model of each. Raises JoystickError for one that trains, or has none."""
     TaskDir(folder).check()
-    runs = [path for _, path in members(folder) if has_config(path)]
+    runs = runs_in(folder)
     if not runs or (folder / TUNING).is_file():
         raise TaskDirError("{path} has no runs to upload", path=as_written(folder))
-    order = order_of(folder)
-    runs.sort(key=lambda path: (order.get(path.name, len(order)), path.name))
     in_group = (folder / GROUP).is_file()
     for path in runs:
         if is_locked(path):

@@ -30,12 +30,8 @@ def run(request: Namespace) -> int:
 
 def _folder(name: str) -> Path:
     """Returns the folder of a run or a group."""
-    group = tasks.group_named(name, ROOT)
     place = next((path for path in (ROOT / name, Path(name)) if tasks.is_group(path)), None)
-    try:
-        return group or (fixed(place) if place else fixed(tasks.find(name, ROOT)))
-    except tasks.TaskError as error:
-        raise TaskDirError(str(error)) from None
+    return fixed(tasks.group_named(name, ROOT) or place or tasks.find(name, ROOT))
 
 
 def _url(url: str | None) -> str | None:
