@@ -27,12 +27,10 @@ def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv
     """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
     prepare(cfg.render_mode, cfg.id, rows)
     try:
-        if cfg.vectorization == "native" and not _known_to_us(cfg.id):
-            return _make_native(cfg, rows)
-        if cfg.vectorization == "envpool":
-            return _make_pool(cfg, rows)
+        if cfg.vectorization == "envpool" or (cfg.vectorization == "native" and not _known_to_us(cfg.id)):
+            return _make_vector(cfg, rows)
         if several_in(cfg.id):
-            return _several(cfg, rows, context is not None and context.global_state)
+            return MultiAgentVector.of(cfg, rows, lambda index: Agents(make_scalar(cfg, index)), context)
         env = _make_rows(cfg, rows)
     except EnvError as error:
         if (others := registry.tried_with(cfg.id)) is None:
@@ -40,18 +38,6 @@ def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv
         raise EnvError(f"{error}\n{others}") from error
     env.recipe = recipe.of_gymnasium(cfg.id, cfg.constructor, cfg.wrappers)
     return env
-
-
-def _several(cfg: Config, rows: int, global_state: bool) -> VectorEnv:
-    """Makes rows of an environment of several agents."""
-    return MultiAgentVector(
-        lambda index: Agents(make_scalar(cfg, index)),
-        cfg.id,
-        rows,
-        obey_masks=cfg.action_mask,
-        global_state=global_state,
-        render_mode=cfg.render_mode,
-    )
 
 
 def _make_rows(cfg: Config, rows: int) -> VectorEnv:
@@ -118,25 +104,21 @@ def _raw_rewards(spec: EnvSpec | None) -> dict[str, bool]:
     return {"reward_clipping": False} if str(spec and spec.vector_entry_point).startswith("ale_py") else {}
 
 
-def _make_native(cfg: Config, rows: int) -> VectorEnv:
+def _make_vector(cfg: Config, rows: int) -> VectorEnv:
+    """Makes rows that another package steps: envpool, or the package of the environment."""
     try:
-        keywords = {**_raw_rewards(registry.lookup(cfg.id)), **cfg.constructor, **_rendering(cfg)}
-        with registry.without_its_warning():
-            env: Any = gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords)
-        return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
+        env: Any = Pool(cfg.id, rows, cfg.constructor) if cfg.vectorization == "envpool" else _native(cfg, rows)
+        return GymnasiumVector(env, cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(
             "{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error
         ) from error
 
 
-def _make_pool(cfg: Config, rows: int) -> VectorEnv:
-    try:
-        return GymnasiumVector(Pool(cfg.id, rows, cfg.constructor), cfg.id, obey_masks=cfg.action_mask)
-    except Exception as error:
-        raise EnvError(
-            "{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error
-        ) from error
+def _native(cfg: Config, rows: int) -> Any:
+    keywords = {**_raw_rewards(registry.lookup(cfg.id)), **cfg.constructor, **_rendering(cfg)}
+    with registry.without_its_warning():
+        return mode_of(gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords))
 
 
 def _listen_to_mujoco() -> None:

@@ -23,15 +23,7 @@ def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv
     entry = registry.lookup(cfg.id)
     if entry is None:
         raise EnvError(registry.unknown(cfg.id))
-    return MultiAgentVector(
-        partial(_adapted, cfg, entry),
-        cfg.id,
-        rows,
-        obey_masks=cfg.action_mask,
-        max_agents=cfg.max_agents,
-        global_state=context is not None and context.global_state,
-        render_mode=cfg.render_mode,
-    )
+    return MultiAgentVector.of(cfg, rows, partial(_adapted, cfg, entry), context)
 
 
 def _adapted(cfg: Config, entry: registry.Entry, index: int) -> Adapter:

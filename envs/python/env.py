@@ -35,7 +35,9 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
     maker = partial(_row, creator, cfg, context, rows)
     first = make_env(maker, cfg.id, 0)
     if several(first):
-        return _several(maker, cfg, rows, first, context.global_state)
+        if cfg.vectorization == "async":
+            raise EnvError(f"{cfg.id}: {NOT_ASYNC}")
+        return MultiAgentVector.of(cfg, rows, lambda index: with_turns(maker(index) if index else first), context)
     if cfg.max_agents:
         raise EnvError(
             "env_cfg.max_agents is for several agents, and {id} gives a {kind}", id=cfg.id, kind=type(first).__name__
@@ -43,21 +45,6 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
     env = assemble(maker, cfg.id, rows, cfg.vectorization, cfg.action_mask, first)
     env.recipe = of_own(cfg.id, cfg.constructor, context_parameter(creator), cfg.wrappers)
     return env
-
-
-def _several(maker: Callable[[int], Any], cfg: Config, rows: int, first: Any, global_state: bool) -> VectorEnv:
-    """Makes a vector environment of several agents, given the environment of row 0."""
-    if cfg.vectorization == "async":
-        raise EnvError(f"{cfg.id}: {NOT_ASYNC}")
-    return MultiAgentVector(
-        lambda index: with_turns(first if index == 0 else maker(index)),
-        cfg.id,
-        rows,
-        obey_masks=cfg.action_mask,
-        max_agents=cfg.max_agents,
-        global_state=global_state,
-        render_mode=cfg.render_mode,
-    )
 
 
 def parameter_names(creator: Callable[..., Any]) -> list[str]:

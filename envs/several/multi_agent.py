@@ -27,7 +27,7 @@ import numpy as np
 from config.model.composite import amended
 from config.own import objects as own
 from config.tell.language import tr
-from envs.base import Array, EnvError, Step, VectorEnv
+from envs.base import Array, EnvContext, EnvError, Step, VectorEnv
 from envs.common.facts import frame_rate
 from envs.common.probe import value_faults
 from envs.common.rows import make_env
@@ -81,6 +81,21 @@ class MultiAgentVector(VectorEnv):
             for i, env in enumerate(envs)
         ]
         self._fields = self._prepare_fields()
+
+    @classmethod
+    def of(
+        cls, cfg: Any, rows: int, maker: Callable[[int], Any], context: EnvContext | None = None
+    ) -> "MultiAgentVector":
+        """Makes rows by the settings of a section env_cfg. context: says whether the global state is wanted."""
+        return cls(
+            maker,
+            cfg.id,
+            rows,
+            obey_masks=cfg.action_mask,
+            max_agents=getattr(cfg, "max_agents", None),
+            global_state=context is not None and context.global_state,
+            render_mode=cfg.render_mode,
+        )
 
     def _check_size(self) -> None:
         size = self.joint.obs.itemsize
