@@ -221,16 +221,17 @@ def kinds_of(space: Space) -> tuple[str, ...]:
 
 
 def plain(space: Space) -> Space:
-    """Returns the space of a part as an agent has it: whole numbers from 0, float32 for a Box of at least one axis."""
+    """Returns a space as an agent has it: whole numbers from 0, and for a Box, of at least one axis, uint8 or
+    float32."""
     match space:
         case Discrete():
             return Discrete(int(space.n))
         case MultiDiscrete():
             return MultiDiscrete(space.nvec)
         case Box():
-            shape = space.shape or (1,)
-            low, high = (np.broadcast_to(bound, shape).astype(np.float32) for bound in (space.low, space.high))
-            return Box(low, high, dtype=np.float32)
+            shape, dtype = space.shape or (1,), np.uint8 if space.dtype == np.uint8 else np.float32
+            bounds: Any = (np.broadcast_to(bound, shape).astype(dtype) for bound in (space.low, space.high))
+            return Box(*bounds, dtype=dtype)
     return space
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.model import composite
 from config.model.composite import Composite, leaves, name_of
 from config.tell.language import tr
 from envs.base import EnvError
@@ -102,20 +103,9 @@ def flat_box(leaves: tuple[Leaf, ...]) -> Box:
 
 
 def plain(space: Space) -> Space:
-    """Returns the encoded space: float32 or uint8 for Box, integers from 0 for the others."""
-    if isinstance(space, Box):
-        dtype: Any = np.uint8 if space.dtype == np.uint8 else np.float32
-        shape = space.shape or (1,)
-        low: Any
-        high: Any
-        low, high = (np.broadcast_to(bound, shape).astype(dtype) for bound in (space.low, space.high))
-        return Box(low, high, dtype=dtype)
-    if isinstance(space, Discrete):
-        return Discrete(int(space.n))
-    if isinstance(space, MultiDiscrete):
-        return MultiDiscrete(space.nvec)
-    if isinstance(space, MultiBinary):
-        return space
+    """Returns the encoded space. Raises EnvError for one that cannot be learned from."""
+    if isinstance(space, Box | Discrete | MultiDiscrete | MultiBinary):
+        return composite.plain(space)
     raise EnvError(
         "the observation is a {kind} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and "
         "Tuple can be learned from. {remedy}",
@@ -150,14 +140,14 @@ def action_space(space: Space) -> Space:
         )
     if not isinstance(space, Dict | Tuple):
         return plain(space)
-    composite = Composite(space)
-    if composite.choices.size.max(initial=0) > MOST_VALUES:
+    flat = Composite(space)
+    if flat.choices.size.max(initial=0) > MOST_VALUES:
         raise EnvError(
             "a part of the actions {space} has more than {limit:,} values, and at most so many can be told apart",
             space=space,
             limit=MOST_VALUES,
         )
-    return composite
+    return flat
 
 
 def _is_choosable(space: Space) -> bool:
