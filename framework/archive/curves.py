@@ -15,6 +15,8 @@ STEPS, UPDATES = english("environment steps"), english("updates")
 """Labels of the horizontal axis."""
 EPISODES, SECONDS = "episodes", "seconds"
 """Labels of further axes; a page writes seconds as training time."""
+COLUMNS = {STEPS: "step", EPISODES: "episode", UPDATES: "update"}
+"""Axis -> its column in a CSV file of a run."""
 EVALUATION, TRAINING = english("evaluation return"), english("episode return, running mean")
 """Labels of returns."""
 
@@ -82,6 +84,21 @@ def column_of(rows: Rows, name: str) -> Array:
         return rows.numbers(name)
     values = [row.get(name) for row in rows]
     return np.array([value if isinstance(value, int | float) else np.nan for value in values], float)
+
+
+def seconds_at(iterations: Rows, over: str, x: Array) -> Array:
+    """Returns the seconds of training until each place, interpolated between the iterations; NaN if not known."""
+    base, seconds = (column_of(iterations, name) for name in (COLUMNS[over], "seconds_total"))
+    return interpolated(x, np.append(0.0, base), np.append(0.0, seconds)) if len(base) else np.full(len(x), np.nan)
+
+
+def interpolated(x: Array, base: Array, values: Array) -> Array:
+    """Returns the values at x; of several at the same place the last one. NaN behind the last place."""
+    base, values = finite(base, values)
+    if not len(base) or (np.diff(base) < 0).any():
+        return np.full(len(x), np.nan)
+    last = together(base)[1] - 1
+    return np.interp(x, base[last], values[last], right=np.nan)
 
 
 def known(rows: Rows, name: str) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from config.tell.language import english, tr
 from framework.archive import statistics
-from framework.archive.curves import UPDATES, Array, Curve, Curves, Rows, finite
+from framework.archive.curves import Curve, Curves, Rows, finite, seconds_at
 from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series
@@ -143,7 +143,7 @@ def _row(
     better = Score(None, None) if first is None else _improvement(within, first.within)
     steps = [_step_of(line, threshold) for line in lines]
     seconds = [
-        math.inf if math.isinf(step) else _seconds_at(run, step, curves.over)
+        math.inf if math.isinf(step) else float(seconds_at(run.iterations, curves.over, np.array([step]))[0])
         for run, step in zip(runs, steps, strict=True)
     ]
     remark = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
@@ -268,25 +268,6 @@ def _step_of(line: Curve, threshold: float) -> float:
     """Returns the first step at which a curve is at the threshold or above; infinity if it never is."""
     places = np.flatnonzero(line[1] >= threshold)
     return float(line[0][places[0]]) if len(places) else math.inf
-
-
-def _seconds_at(run: RecordedRun, step: float, over: str) -> float:
-    """Returns the seconds of training until a step (or an update), interpolated between two iterations; NaN if they are
-    not known."""
-    counted, times = _clock(run, "update" if over == UPDATES else "step")
-    return float(np.interp(step, counted, times, right=math.nan)) if len(counted) > 1 else math.nan
-
-
-def _clock(run: RecordedRun, count: str) -> tuple[Array, Array]:
-    """Returns steps [n] and the seconds of training at their ends [n], from 0 on."""
-    points = [(0.0, 0.0)]
-    for result in run.iterations:
-        try:
-            points.append((float(result[count]), float(result["seconds_total"])))
-        except (ValueError, TypeError, LookupError, OverflowError):
-            continue  # a line that a crash has cut costs one point
-    steps, seconds = np.array(points).T
-    return steps, seconds
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -18,7 +18,7 @@ from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive import statistics
 from framework.archive.curve_tail import ThinnedCurve
-from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves, running_mean
+from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves, interpolated, running_mean
 from framework.archive.groups import begun
 from framework.archive.trials import Trial, TrialResult, TrialRow, rows_of, tuning_facts
 from framework.catalog import ALGOS, ENVS
@@ -39,8 +39,6 @@ VALUE = "value"
 """Key of the values of a line, beside those of its axes."""
 MOST_TRIALS = 1000
 """Number of trials of a tuning that are read."""
-OUTCOMES = ("finished", "failed", "replaced")
-"""States of a trial that trials.csv knows better than the folder of its run."""
 Answer = dict[str, Any]
 
 
@@ -318,12 +316,12 @@ def _axes(line: RunLines, curves: Curves, x: Array) -> Axes:
     """Returns the places x of a curve on all axes that its files know, the main one first."""
     axes, own = {curves.over: x}, _columns(line.evaluations if curves.evaluated else line.episodes)
     for axis in {STEPS, UPDATES} - {curves.over}:
-        axes[axis] = charts.interpolated(x, own[curves.over], own[axis])
+        axes[axis] = interpolated(x, own[curves.over], own[axis])
     for axis, clock in line.clocks.items():
         columns = _columns(clock)
         if len(columns[VALUE]):
             begin = (np.append(0.0, columns[name]) for name in (curves.over, VALUE))
-            axes[axis] = charts.interpolated(x, *begin)
+            axes[axis] = interpolated(x, *begin)
     return charts.extended(axes)
 
 

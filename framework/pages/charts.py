@@ -1,6 +1,5 @@
 """Charts of a page: their lines as JSON, which curves.js draws."""
 
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,16 +9,15 @@ import numpy as np
 from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import (
-    EPISODES,
+    COLUMNS,
     SECONDS,
-    STEPS,
-    UPDATES,
     Array,
     Curves,
     column_of,
     common,
+    interpolated,
+    seconds_at,
     some_of,
-    together,
 )
 from framework.archive.run import RecordedRun
 from framework.archive.statistics import Statistic
@@ -27,8 +25,6 @@ from framework.pages.html_page import NUMBERS, joined
 from framework.pages.sentences import as_json
 from framework.screen.formatting import counted, short
 
-COLUMNS = {STEPS: "step", EPISODES: "episode", UPDATES: "update"}
-"""Axis -> its column in a CSV file of a run."""
 COLORS = 6
 """Number of colors, which are the variables --c0 to --c5 of a page; further lines have them again, dashed."""
 MOST_POINTS = 150
@@ -153,29 +149,13 @@ def axes_of(run: RecordedRun, curves: Curves, x: Array) -> Axes:
     rows, over = run.evaluations if curves.evaluated else run.episodes, curves.over
     base = column_of(rows, COLUMNS[over])
     axes = {axis: interpolated(x, base, column_of(rows, name)) for axis, name in COLUMNS.items() if axis != over}
-    return extended({over: x, **axes, SECONDS: seconds_at(run, over, x)})
+    return extended({over: x, **axes, SECONDS: seconds_at(run.iterations, over, x)})
 
 
 def extended(axes: Axes) -> dict[str, Array]:
     """Returns the main axis, which is the first one, and those on which the places are not all the same."""
     main = next(iter(axes))
     return {axis: values for axis, values in axes.items() if axis == main or extends(values)}
-
-
-def seconds_at(run: RecordedRun, over: str, x: Array) -> Array:
-    """Returns the seconds of training until each place, interpolated between the iterations; NaN if not known."""
-    base, seconds = (column_of(run.iterations, name) for name in (COLUMNS[over], "seconds_total"))
-    return interpolated(x, np.append(0.0, base), np.append(0.0, seconds)) if len(base) else np.full(len(x), np.nan)
-
-
-def interpolated(x: Array, base: Array, values: Array) -> Array:
-    """Returns the values at x; of several at the same place the last one. NaN behind the last place."""
-    some = np.isfinite(base) & np.isfinite(values)
-    base, values = base[some], values[some]
-    if not len(base) or (np.diff(base) < 0).any():
-        return np.full(len(x), np.nan)
-    last = together(base)[1] - 1
-    return np.interp(x, base[last], values[last], right=math.nan)
 
 
 def extends(values: Array) -> bool:

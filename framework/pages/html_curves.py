@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.tell.language import english, tr
-from framework.archive.curves import SECONDS, STEPS, UPDATES, Array, Rows, column_of, together
+from framework.archive.curves import COLUMNS, SECONDS, STEPS, UPDATES, Array, Rows, column_of, seconds_at, together
 from framework.archive.run import RecordedRun
 from framework.pages import html_page as html
 from framework.pages.charts import (
-    COLUMNS,
     COUNTS,
     LARGEST,
     TOOLS,
@@ -20,7 +19,6 @@ from framework.pages.charts import (
     Line,
     extended,
     place,
-    seconds_at,
 )
 from framework.pages.columns import WORDS, title
 from framework.screen.formatting import counted, listed
@@ -203,7 +201,9 @@ def _axes(run: RecordedRun, rows: Rows, over: str, places: Array) -> dict[str, A
         if axis != over and name in rows[0]:
             axes[axis] = column_of(rows, name)[places]
     seconds = next((name for name in TIMES if name in rows[0]), None)
-    axes[SECONDS] = seconds_at(run, over, axes[over]) if seconds is None else column_of(rows, seconds)[places]
+    axes[SECONDS] = (
+        seconds_at(run.iterations, over, axes[over]) if seconds is None else column_of(rows, seconds)[places]
+    )
     return extended(axes)
 
 
