@@ -136,7 +136,7 @@ class Use(NamedTuple):
 def use(others: Iterable[int] = ()) -> Use:
     """Returns the use of this process, of those below it, and of others with what is below them."""
     pids = dict.fromkeys(pid for top in ("self", *map(str, others)) for pid in (top, *_below(top)))
-    below = [words for pid in pids if pid != "self" and (words := _stat(pid))]
+    below = [words for pid in pids if pid != "self" and (words := stat_of(pid))]
     ticks = sum(int(words[place]) for words in below for place in _TIMES)
     sizes = [size for pid in pids if (size := _number(_text(PROC / pid / "statm").partition(" ")[2])) is not None]
     seconds = sum(os.times()[:4]) + (ticks / os.sysconf("SC_CLK_TCK") if ticks else 0)
@@ -147,9 +147,9 @@ _TIMES = (11, 12, 13, 14)
 """Places in /proc/PID/stat, behind the name, of its times: user, system, and those of its children that have ended."""
 
 
-def _stat(pid: str) -> list[str]:
+def stat_of(pid: int | str) -> list[str]:
     """Returns what /proc/PID/stat has behind the name of a process; nothing if it has ended."""
-    return _text(PROC / pid / "stat").rpartition(")")[2].split()
+    return _text(PROC / str(pid) / "stat").rpartition(")")[2].split()
 
 
 def _peak_of(pid: str) -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from config.machine import PROC
+from config.machine import PROC, stat_of
 from config.system.name import user
 from framework.errors import JoystickError
 
@@ -53,11 +53,11 @@ class ByProc:
         return [pid for pid in self._own() if self._holds(pid, lock)]
 
     def parent(self, pid: int) -> int:
-        words = self._words(pid)
+        words = stat_of(pid)
         return int(words[1]) if words else 0
 
     def started(self, pid: int) -> str:
-        words = self._words(pid)
+        words = stat_of(pid)
         return words[19] if words else ""
 
     def interrupt(self, pid: int, is_still_it: Callable[[], bool]) -> bool:
@@ -103,14 +103,6 @@ class ByProc:
             if name == "flags":
                 return int(value, 8)
         return 0
-
-    def _words(self, pid: int) -> list[str]:
-        """Returns what /proc/PID/stat has behind the name."""
-        try:
-            text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-            return text.rpartition(")")[2].split()
-        except OSError:
-            return []
 
 
 class ByLsof:

@@ -6,6 +6,7 @@ PREFIX/NAME/models/500/manifest.k3fq91-4.json
 PREFIX/NAME/results/train.k3fq91-7.csv
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from config import machine
 from config.read.task_files import MOST_NAME, file_and_folder
 from config.tell.language import tr
 from config.tell.names import printable
@@ -92,13 +94,10 @@ class Owner(NamedTuple):
 def _process(number: int) -> str:
     """Returns the number of a process with the time of its start, in ticks since the machine began; empty if there is
     none. A container may give the same number to each of its programs."""
-    try:
-        boot = _boot()
-        ticks = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        state, start = ticks[0], ticks[19]
+    with contextlib.suppress(OSError, IndexError):
+        boot, words = _boot(), machine.stat_of(number)
+        state, start = words[0], words[19]
         return "" if state == "Z" else f"{number} {start} {boot}"
-    except (OSError, IndexError):
-        pass
     try:
         os.kill(number, 0)
     except (ProcessLookupError, OverflowError):

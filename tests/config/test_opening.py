@@ -41,15 +41,12 @@ EXCEPTIONS = {
     ("framework/pages/html_page.py", "asset"): "a file of the program",
     ("framework/pages/cell.py", "png"): "a file in a new folder",
     ("framework/live/lock_holders.py", "_flags"): "/proc",
-    ("framework/live/lock_holders.py", "_words"): "/proc",
     ("config/tell/language.py", "_catalog"): "a file of the program",
     ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
-    ("framework/jobs/supervisor.py", "_once"): "a pipe of this process",
     ("framework/runs/supervisor_pipe.py", "facts"): "a pipe of this process",
     ("framework/sharing/model_scope.py", "upload"): "a file in a new folder",
     ("framework/storage/index.py", "_boot"): "/proc",
-    ("framework/storage/index.py", "_process"): "/proc",
     ("framework/jobs/functions.py", "_call"): "stderr of this process",
 }
 """Calls that do not go through the opener: file and function, and why."""
