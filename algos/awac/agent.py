@@ -44,9 +44,7 @@ class Agent(ActingAgent):
         self.distribution = DiagGaussian(Box(-1.0, 1.0, (size,)))
         actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
         self.actor: nn.Module = actor.extend([nn.Tanh(), *self.distribution.tail(cfg.log_std_init)]).to(device)
-        self.critic = critics.build(
-            spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=self.normalizer
-        ).to(device)
+        self.critic = critics.of_agent(self, 1, cfg.critic_layers, size, members=cfg.n_critics)
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
         self.log_stds = log_stds(self.actor)

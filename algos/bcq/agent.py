@@ -56,10 +56,10 @@ class Agent(ActingAgent):
         size = self.bounds.size
         self.latents = 2 * size
         """Size of a latent, as in the authors' code."""
-        self.encoder = self._built(0, size, 2 * self.latents, "vae_layers")
-        self.decoder = self._built(1, self.latents, size, "vae_layers")
-        self.actor = self._built(2, size, size, "actor_layers")
-        self.critic = self._built(3, size, 1, "critic_layers", cfg.n_critics)
+        self.encoder = critics.of_agent(self, 0, cfg.vae_layers, size, 2 * self.latents)
+        self.decoder = critics.of_agent(self, 1, cfg.vae_layers, self.latents, size)
+        self.actor = critics.of_agent(self, 2, cfg.actor_layers, size, size)
+        self.critic = critics.of_agent(self, 3, cfg.critic_layers, size, members=cfg.n_critics)
         learned = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
         self.targets = targets.frozen_copy(learned)
         self.online: list[Tensor] = list(learned.parameters())
@@ -75,14 +75,6 @@ class Agent(ActingAgent):
         self.step = self.minimize(self._critic_loss, self.optimizer)
         self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.updates = 0
-
-    def _built(self, at: int, inputs: int, out: int, layers: str, members: int = 1) -> critics.Critic:
-        """Returns a network from observations and `inputs` numbers to [members, B, out]."""
-        cfg, seed = self.cfg, self.streams.init + at
-        return critics.build(
-            self.spec, getattr(cfg, layers), cfg, seed, members=members, actions=inputs, out=out,
-            normalizer=self.normalizer,
-        ).to(self.device)  # fmt: skip
 
     def _noise(self, rows: int, rng: np.random.Generator) -> Tensor:
         """Returns latents [rows, L] to draw actions with."""

@@ -44,9 +44,9 @@ class Agent(ActingAgent):
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
         size = self.bounds.size
-        self.actor = self._built(0, size, size, "actor_layers")
-        self.flow = self._built(1, size + 1, size, "actor_layers")
-        self.critic = self._built(2, size, 1, "critic_layers", cfg.n_critics)
+        self.actor = critics.of_agent(self, 0, cfg.actor_layers, size, size)
+        self.flow = critics.of_agent(self, 1, cfg.actor_layers, size + 1, size)
+        self.critic = critics.of_agent(self, 2, cfg.critic_layers, size, members=cfg.n_critics)
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({"actor": self.actor, "flow": self.flow, "critic": self.critic})
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
@@ -57,14 +57,6 @@ class Agent(ActingAgent):
         self.critic_step = self.minimize(self._critic_loss, self.optimizer)
         self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.updates = 0
-
-    def _built(self, at: int, inputs: int, out: int, layers: str, members: int = 1) -> critics.Critic:
-        """Returns a network from observations and `inputs` numbers to [members, B, out]."""
-        cfg, seed = self.cfg, self.streams.init + at
-        return critics.build(
-            self.spec, getattr(cfg, layers), cfg, seed, members=members, actions=inputs, out=out,
-            normalizer=self.normalizer,
-        ).to(self.device)  # fmt: skip
 
     # acting -----------------------------------------------------------------------------------------------
 

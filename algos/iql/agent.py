@@ -39,10 +39,7 @@ class Agent(PolicyAgent[ActorCritic]):
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
-        self.critic = critics.build(
-            spec, cfg.critic_layers, cfg, streams.init + 2, members=cfg.n_critics, actions=self.bounds.size,
-            normalizer=self.normalizer,
-        ).to(device)  # fmt: skip
+        self.critic = critics.of_agent(self, 2, cfg.critic_layers, self.bounds.size, members=cfg.n_critics)
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({**self.policy.networks, "action_values": self.critic})
         self.log_stds = log_stds(self.policy.actor)

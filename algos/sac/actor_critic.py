@@ -50,11 +50,8 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         self.updates = 0
 
     def _critics(self, members: int) -> critics.Critic:
-        cfg, seed, actions = self.cfg, self.streams.init + 1, self.policy.bounds.size
-        return critics.build(
-            self.spec, cfg.critic_layers, cfg, seed, members=members, actions=actions,
-            out=self.out * self.policy.outcomes, normalizer=self.normalizer,
-        ).to(self.device)  # fmt: skip
+        actions, out = self.policy.bounds.size, self.out * self.policy.outcomes
+        return critics.of_agent(self, 1, self.cfg.critic_layers, actions, out, members)
 
     def update(self, batch: Batch) -> Result:
         self.updates += 1

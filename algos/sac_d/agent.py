@@ -40,10 +40,7 @@ class Agent(ActingAgent):
         self.actions, seed = actions_of(spec.action_space), streams.init
         self.distribution = Categorical(spec.action_space)  # type: ignore[arg-type]
         self.actor = networks.build(spec, cfg.actor_layers, self.actions, cfg, seed, normalizer=self.normalizer)
-        self.critic = critics.build(
-            spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=0, out=self.actions,
-            normalizer=self.normalizer,
-        )  # fmt: skip
+        self.critic = critics.of_agent(self, 1, cfg.critic_layers, 0, self.actions, cfg.n_critics)
         self.temperature = Temperature(cfg, device)
         parts = {"actor": self.actor, "temperature": self.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts).to(device)

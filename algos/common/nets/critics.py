@@ -1,6 +1,7 @@
 """Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -187,6 +188,14 @@ def build(
         _initialize(body, output, cfg.init)
     fast.accelerate(front, body)
     return Critic(front, body)
+
+
+def of_agent(agent: Any, at: int, layers: Layers, actions: int, out: int = 1, members: int = 1) -> Critic:
+    """Returns critics, or another network from observations and `actions` numbers to [members, B, out], of an agent
+    with one normalizer of observations. at: number that the seed of the weights is above the agent's."""
+    seed, normalizer = agent.streams.init + at, agent.normalizer
+    built = build(agent.spec, layers, agent.cfg, seed, members=members, actions=actions, out=out, normalizer=normalizer)
+    return built.to(agent.device)
 
 
 @torch.no_grad()
