@@ -183,17 +183,25 @@ def _refuse_copies(members: Iterable[Member], config: RunConfig) -> None:
 
 @contextlib.contextmanager
 def _copied(folder: Path, config: RunConfig, screen: terminal.Screen) -> "Iterator[Mirror | None]":
-    """Copies the files of the group to a store meanwhile, if its runs are copied, and yields what does it."""
-    if config.general.storage is None and not (folder / COPIED_TO).exists():
+    """Copies the files of the group to a store meanwhile, if its runs are copied; each of these copies its own. Yields
+    what does it; None if they are copied nowhere."""
+    mirror = None
+    if config.general.storage is not None or (folder / COPIED_TO).exists():
+        from framework.storage.mirror import mirror_of  # only a group that is copied needs it
+
+        def say(text: str, is_warning: bool) -> None:
+            screen.say(tr("warning: {text}", text=text) if is_warning else text, "red" if is_warning else "")
+
+        mirror = mirror_of(folder, config.general.storage, "general_cfg.storage" in config.explicit, False, say)
+    if mirror is None:
         yield None
         return
-    from framework.storage.mirror import mirrored  # only a group that is copied needs it
-
-    def say(text: str, is_warning: bool) -> None:
-        screen.say(tr("warning: {text}", text=text) if is_warning else text, "red" if is_warning else "")
-
-    with mirrored(folder, config.general.storage, "general_cfg.storage" in config.explicit, say) as mirror:
+    mirror.begin()
+    mirror.start()
+    try:
         yield mirror
+    finally:
+        mirror.close()
 
 
 def beside_others(config: RunConfig) -> RunConfig:

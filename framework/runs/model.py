@@ -93,14 +93,18 @@ def opened(config: RunConfig) -> Iterator[Model]:
 
 def _hangs(config: RunConfig, watch: Watch) -> None:
     """Ends the process when an environment hangs; called by the watchdog."""
-    text = tr(
+    print(f"\n{ERROR}{unanswered(config, watch)}", file=sys.stderr)
+    leave(MISTAKE)
+
+
+def unanswered(config: RunConfig, watch: Watch) -> str:
+    """Returns what is said of an environment that hangs."""
+    return tr(
         "{name} has not answered for {limit:g} s, {activity}",
         name=config.env_id,
         limit=config.general.env_timeout,
         activity=watch.describe(),
     )
-    print(f"\n{ERROR}{text}", file=sys.stderr)
-    leave(MISTAKE)
 
 
 def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:

@@ -12,7 +12,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from config.read import stores
@@ -376,24 +376,6 @@ def url_of(folder: Path, storage: str | None, explicit: bool) -> str | None:
         return f"{storage}/{folder.relative_to(group.parent).as_posix() if group else folder.name}"
     above = destination(group) if group else None
     return f"{above}/{folder.relative_to(group).as_posix()}" if group and above else None
-
-
-@contextlib.contextmanager
-def mirrored(
-    folder: Path, storage: str | None, explicit: bool, say: Callable[[str, bool], None]
-) -> Iterator[Mirror | None]:
-    """Copies the files of a group of runs meanwhile; each of its runs copies its own. Yields the mirror; None if they
-    are copied nowhere."""
-    mirror = mirror_of(folder, storage, explicit, False, say)
-    if mirror is None:
-        yield None
-        return
-    mirror.begin()
-    mirror.start()
-    try:
-        yield mirror
-    finally:
-        mirror.close()
 
 
 def mirror_of(

@@ -9,6 +9,7 @@ from framework.disk.task_dir import circumstances
 from framework.errors import ERROR, MISTAKE, CheckpointError
 from framework.runs import run_files, supervisor_pipe
 from framework.runs.experiment import Experiment
+from framework.runs.model import unanswered
 from framework.runs.session import Run
 from framework.runs.signals import SaveSignals, StopSignals, Watchdog, leave
 from framework.screen.formatting import resume_command
@@ -53,15 +54,7 @@ def _resume(training: Experiment) -> str:
 def _hangs(training: Experiment) -> None:
     """Ends the process when an environment hangs; called by the watchdog, since the main thread will not return. Saves
     the last complete round first, unless the training is complete and saved."""
-    config, watch = training.config, training.watch
-    lines = [
-        why := tr(
-            "{name} has not answered for {limit:g} s, {activity}",
-            name=config.env_id,
-            limit=config.general.env_timeout,
-            activity=watch.describe(),
-        )
-    ]
+    lines = [why := unanswered(training.config, training.watch)]
     if training.trained:
         lines[0] = tr("warning: {reason}. The training is complete and saved", reason=why)
         facts = {"outcome": "trained; the environment hung at the end", "finished": True}
