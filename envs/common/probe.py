@@ -237,12 +237,7 @@ def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
         expected = tr("{n} numbers 0 or 1, one for each action", n=space.n)
         yield Fault(field, expected, _kind(mask), tr("Say 1 where an action is legal; {ignore}", ignore=ignore))
     elif not numbers.any():
-        yield Fault(
-            field,
-            tr("a legal action"),
-            tr("0 everywhere"),
-            tr("Only after the end of an episode may all be 0; {ignore}", ignore=ignore),
-        )
+        yield _nothing_legal(field, tr("a legal action"), ignore)
 
 
 def _mask_faults_of_parts(space: Space, mask: Any, field: str, ignore: str) -> Iterator[Fault]:
@@ -261,12 +256,12 @@ def _mask_faults_of_parts(space: Space, mask: Any, field: str, ignore: str) -> I
         yield Fault(field, tr("a mask of {space}", space=space), str(error), form)
         return
     if masks.choices(space).stuck(bools).any():
-        yield Fault(
-            field,
-            tr("a legal value of each number"),
-            tr("0 everywhere"),
-            tr("Only after the end of an episode may all be 0; {ignore}", ignore=ignore),
-        )
+        yield _nothing_legal(field, tr("a legal value of each number"), ignore)
+
+
+def _nothing_legal(field: str, expected: str, ignore: str) -> Fault:
+    mend = tr("Only after the end of an episode may all be 0; {ignore}", ignore=ignore)
+    return Fault(field, expected, tr("0 everywhere"), mend)
 
 
 def _numbers(value: Any) -> np.ndarray:

@@ -97,10 +97,7 @@ def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
             else tr("{id} has no vector version of its own; use auto, sync or async", id=spec.id)
         )
         yield Problem("vectorization", message)
-    if cfg.wrappers:
-        yield Problem(
-            "vectorization", tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind="native")
-        )
+    yield from _wrapped_problems(cfg)
 
 
 def _pool_problems(cfg: Config) -> Iterator[Problem]:
@@ -113,12 +110,16 @@ def _pool_problems(cfg: Config) -> Iterator[Problem]:
         hint = registry.nearest(pool.name_of(cfg.id), names)
         near = tr("; did you mean {hint}?", hint=hint) if hint else ""
         yield Problem("id", tr("envpool has no {id}{near}", id=pool.name_of(cfg.id), near=near))
-    if cfg.wrappers:
-        yield Problem(
-            "vectorization", tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind="envpool")
-        )
+    yield from _wrapped_problems(cfg)
     if cfg.render_mode is not None:
         yield Problem("render_mode", tr("envpool is not drawn here; use vectorization auto, sync or async"))
+
+
+def _wrapped_problems(cfg: Config) -> Iterator[Problem]:
+    """Yields why rows that another package steps have no wrappers."""
+    if cfg.wrappers:
+        message = tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind=cfg.vectorization)
+        yield Problem("vectorization", message)
 
 
 def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:

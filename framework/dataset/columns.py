@@ -209,14 +209,18 @@ def check_step(
             name="action" if sizes[0] else "obs",
             shape=action if sizes[0] else obs,
         )
-    size = 2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6 + 2 * mask
-    if size > MOST_STEP_BYTES:
+    return check_size(2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6 + 2 * mask)
+
+
+def check_size(step: int) -> int:
+    """Returns the bytes of a step; raises DataError if these are too many."""
+    if step > MOST_STEP_BYTES:
         raise DataError(
             "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
-            size=size / 2**20,
+            size=step / 2**20,
             limit=MOST_STEP_BYTES / 2**20,
         )
-    return size
+    return step
 
 
 def rows(columns: Mapping[str, np.ndarray], part: slice | np.ndarray) -> Columns:

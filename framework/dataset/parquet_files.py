@@ -11,7 +11,7 @@ from config.read.opening import regular
 from config.system.processes import survives
 from config.tell.language import tr
 from framework.dataset.archives import MOST_DEFLATED
-from framework.dataset.columns import MOST_STEP_BYTES, PIECE_BYTES, Block, Columns, check_dtype, joined, renamed
+from framework.dataset.columns import PIECE_BYTES, Block, Columns, check_dtype, check_size, joined, renamed
 from framework.dataset.flat import NAMES
 from framework.errors import DataError, optional
 
@@ -120,13 +120,7 @@ def _check_sizes(facts: Any, names: set[str], size: int) -> int:
                 limit=MOST_GROUP / 2**20,
             )
         largest = max(largest, whole // max(group.num_rows, 1))
-    if largest > MOST_STEP_BYTES:
-        raise DataError(
-            "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
-            size=largest / 2**20,
-            limit=MOST_STEP_BYTES / 2**20,
-        )
-    return largest
+    return check_size(largest)
 
 
 def _values(name: str, values: Any) -> np.ndarray:
