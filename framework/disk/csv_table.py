@@ -79,12 +79,12 @@ def read_values(path: Path, *names: str) -> list[tuple[Number | None, ...]]:
 
 def _lines(path: Path) -> tuple[list[str], list[str]]:
     """Returns the columns and the whole rows of a file; none if it cannot be read."""
-    head, *rows = _split(path) or [""]
+    head, *rows = whole_lines(path) or [""]
     names = head.split(",") if head else []
     return names, [row for row in rows if row.count(",") == len(names) - 1]
 
 
-def _split(path: Path) -> list[str]:
+def whole_lines(path: Path) -> list[str]:
     """Returns the lines of a file without a torn last one; none if it cannot be read."""
     try:
         return read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1]
@@ -95,7 +95,7 @@ def _split(path: Path) -> list[str]:
 def broken_line(path: Path) -> int | None:
     """Returns the number of the first line that has not as many cells as the first one, which no reader gives; None if
     there is none. A torn last line is none."""
-    lines = _split(path)
+    lines = whole_lines(path)
     return next((number for number, line in enumerate(lines, start=1) if line.count(",") != lines[0].count(",")), None)
 
 

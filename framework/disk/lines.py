@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from config.read.opening import read_regular, regular
+from config.read.opening import regular
 from config.tell.language import tr
-from framework.disk.csv_table import MOST_BYTES
+from framework.disk.csv_table import whole_lines
 
 
 def objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -25,11 +25,7 @@ def objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
     """Returns the JSON objects in the whole lines of a file; none if it cannot be read."""
-    try:
-        *lines, _torn = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
-    except OSError:
-        return []
-    return list(objects(lines))
+    return list(objects(whole_lines(path)))
 
 
 def opened(path: Path) -> BinaryIO:
