@@ -162,15 +162,6 @@ def _difference(taped: Taped, again: Episode, rewards: Sequence[float]) -> str:
     )
 
 
-class _Due(NamedTuple):
-    """An episode that is to be filmed."""
-
-    number: int
-    """Number of the episode in train.csv."""
-    episode: Episode
-    actions: Array
-
-
 class TrainingVideos(Observer):
     """Films every video_fre-th training episode when the round that it ended in is complete. What cannot be filmed
     costs a warning, never the run."""
@@ -194,7 +185,8 @@ class TrainingVideos(Observer):
         self.open_env, self.check, self.watch = open_env, check, watch
         self._tapes: dict[tuple[int, int, int], Array] = {}
         """Actions of the episodes of a fragment, by worker, row and number in the row."""
-        self._due: list[_Due] = []
+        self._due: list[Taped] = []
+        """Episodes that are to be filmed, by their numbers in train.csv."""
         self._last = 0
         """Number of the newest episode."""
         self._warned = self._failed = False
@@ -211,7 +203,7 @@ class TrainingVideos(Observer):
             self._last = row["episode"]
             actions = self._tapes.pop((episode.worker, episode.row, episode.number), None)
             if actions is not None and self._last % self.every == 0:
-                self._due.append(_Due(self._last, episode, actions))
+                self._due.append(Taped(self._last, episode, actions))
 
     def settled(self) -> None:
         """Films the episodes that are due. After a stop signal they stay due, and the resumed run films them."""
@@ -227,19 +219,18 @@ class TrainingVideos(Observer):
                 self._failed = True
             self._due.pop(0)
 
-    def _film(self, due: _Due) -> None:
+    def _film(self, due: Taped) -> None:
         episode = due.episode
         name = f"worker-{episode.worker}.episode-{due.number}"
         self.check()
         self.folder.mkdir(exist_ok=True)
-        taped = [Taped(due.number, episode, due.actions)]
-        film, different = film_into(self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch)
+        film, different = film_into(self.folder / f"{name}{self.suffix}", self.open_env, [due], self.check, self.watch)
         if film.path is None:
             self._warn(film.text)
             return
         if different:
             self._warn(different)
-        write_meta(self.folder / f"{name}.meta.json", taped[0], not different)
+        write_meta(self.folder / f"{name}.meta.json", due, not different)
 
     def _warn(self, text: str) -> None:
         """Shows the first warning about videos."""
@@ -254,7 +245,7 @@ class TrainingVideos(Observer):
     def load_state(self, state: Tree) -> None:
         """Restores `state`, and deletes the videos of later episodes."""
         self._last, self._tapes = state["last"], {}
-        self._due = [_Due(due["number"], Episode(**due["episode"]), due["actions"]) for due in state["due"]]
+        self._due = [Taped(due["number"], Episode(**due["episode"]), due["actions"]) for due in state["due"]]
         for path in self.folder.glob("*"):
             match = _NAME.fullmatch(path.name)
             if match and int(match[1]) > self._last:
