@@ -143,9 +143,12 @@ class TrainedPolicies(_Trained):
         self._agents: dict[str, str] = {}
         """Slot -> name of the agent that had it last; the slots that acted longest ago come first."""
 
-    def act(self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None) -> dict[str, Any]:
+    def act(
+        self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None, ended: Iterable[str] = ()
+    ) -> dict[str, Any]:
         """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
-        itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state."""
+        itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state. ended:
+        agents that the latest step ended, whose slots are free for others from the next call on, as in an episode."""
         for argument in (obs, masks or {}):
             if not isinstance(argument, Mapping):
                 raise JoystickError(
@@ -164,6 +167,8 @@ class TrainedPolicies(_Trained):
         act = self.agent.predict_action(self.agent.layout.encode(records), self._state)
         self._state = act.state
         actions = self._env.decode(act.action)[0]
+        over = set(ended)
+        self._agents = {slot: name for slot, name in self._agents.items() if name not in over}
         return {name: actions[slot] for name, slot in slots.items()}
 
     def _slots(self, names: Iterable[str]) -> dict[str, str]:

@@ -174,6 +174,30 @@ def test_a_new_agent_takes_the_place_of_the_one_that_acted_longest_ago(
     assert min(distances) <= rounding < max(distances)
 
 
+def test_agents_with_changing_names_get_the_policies_of_the_episode_with_this_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slot of an agent that has ended is free for the next one, and the seed draws the policy of a slot."""
+    monkeypatch.setattr(Levels, "max_agents", {"low_level_*": 2})
+    lows = {name: ["agents=low_level_*", *DQN] for name in ("one", "two")}
+    policies = loaded(tmp_path / "run", "levels", {"high": ["agents=high_level", *DQN], **lows})
+    env, wrong = policies._env, 0
+    for seed in range(12):
+        seen, over = env.reset(np.ones(env.rows, bool), np.full(env.rows, seed)), False
+        policies.reset(seed)
+        while not over:
+            record = env.joint.decode(seen)["t0"][0]
+            names = env.agents(0)
+            acting = {names[i]: record["obs"][i] for i in np.flatnonzero(record["acts"])}
+            ended = [names[i] for i in np.flatnonzero(record["terminated"])]
+            act = policies.agent.predict_action(seen, None)
+            joint = dict(zip(names, env.decode(act.action)[0].values(), strict=True))
+            wrong += policies.act(acting, ended=ended) != {name: joint[name] for name in acting}
+            seen, _, terminated, truncated = env.step(act.action)[:4]
+            over = bool(terminated[0] or truncated[0])
+    assert not wrong
+
+
 class Steering:
     """Two agents that see where to steer."""
 
