@@ -209,7 +209,10 @@ class _Builder:
                 self._merge(value_node, place.path, depth, merged, below)
                 continue
             if not isinstance(key, str):
-                raise self.error(key_node, tr("a key must be a name{hint}", hint=_range_hint(node)))
+                text = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
+                fault = tr("a key must be a name, not {key}", key=text) if text else tr("a key must be a name")
+                setting = f"{place.path}: " if place.path else ""
+                raise self.error(key_node, setting + fault + _range_hint(node))
             if node.flow_style and ":" in key and not key_node.style and value_node.value == "":
                 raise self.error(key_node, tr("a blank is missing after the colon in {key!r}", key=key))
             path = f"{place.path}.{key}" if place.path else key
@@ -258,13 +261,14 @@ class _Builder:
 
 
 def _range_hint(node: yaml.MappingNode) -> str:
-    """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets."""
+    """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets, or {1, 2}."""
     name, *following = [key.value for key, _ in node.value]
     first, *others = [value.value for _, value in node.value]
     texts = [first, *following]
     if not (node.flow_style and following and not any(others) and all(isinstance(text, str) for text in texts)):
         return ""
-    return tr("; a list needs brackets: {example}", example=f"{{{name}: [{', '.join(texts)}]}}")
+    example = f"{{{name}: [{', '.join(texts)}]}}" if first else f"[{', '.join([name, *following])}]"
+    return tr("; a list needs brackets: {example}", example=example)
 
 
 def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Document:

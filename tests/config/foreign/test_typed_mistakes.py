@@ -89,11 +89,11 @@ def test_a_file_of_nearly_this_name_is_named_here_and_a_folder_below(capsys):
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("algo_cfg: {lr: {loguniform: 1e-4, 1e-2}}", "; a list needs brackets: {loguniform: [1e-4, 1e-2]}"),
-        ("algo_cfg: {lr: {choice: 1, 2, 3}}", "; a list needs brackets: {choice: [1, 2, 3]}"),
-        ("algo_cfg: {1: 2}", ""),
-        ("algo_cfg: {lr: 1, 2: 3}", ""),
-        ("algo_cfg: {lr: [1], 2}", ""),
+        ("algo_cfg: {lr: {loguniform: 1e-4, 1e-2}}", ", not 1e-2; a list needs brackets: {loguniform: [1e-4, 1e-2]}"),
+        ("algo_cfg: {lr: {choice: 1, 2, 3}}", ", not 2; a list needs brackets: {choice: [1, 2, 3]}"),
+        ("algo_cfg: {1: 2}", ", not 1"),
+        ("algo_cfg: {lr: 1, 2: 3}", ", not 2"),
+        ("algo_cfg: {lr: [1], 2}", ", not 2"),
     ],
 )
 def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
