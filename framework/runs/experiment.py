@@ -122,6 +122,8 @@ class Experiment:
         self._telling = False
         """True while the console is open."""
         self._env_changes = 0
+        self._left_best: float | None = None
+        """Score of a better model that a run that goes on leaves behind."""
         self._pids: Sequence[int] = ()
         """Processes of Ray on this machine that train."""
         self._stack = contextlib.ExitStack()
@@ -160,6 +162,7 @@ class Experiment:
             return
         if facts.best_update is None or facts.best_update != begun.get("update"):
             return
+        self._left_best = facts.best
         command = play_command(self.task.path, self.config.allow_import)
         self.console.note(
             tr(
@@ -555,7 +558,8 @@ class Experiment:
         trainer = self.trainer
         rows = trainer.rows
         progress, doing = trainer.counter.progress(), self.backend.doing
-        self.console.start(progress, trainer.elapsed, trainer.points.best, rows.shown, rows.evaluated, doing)
+        best = max((mean for mean in (trainer.points.best, self._left_best) if mean is not None), default=None)
+        self.console.start(progress, trainer.elapsed, best, rows.shown, rows.evaluated, doing)
 
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run

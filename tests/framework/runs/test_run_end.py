@@ -218,7 +218,7 @@ def test_the_best_model_is_there_at_every_moment_of_a_resume(monkeypatch: pytest
 def test_a_best_model_that_the_end_of_a_run_has_shown_is_named_by_a_resume_that_goes_on_without_it(
     end: int, is_told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    task = train("run", *ONLINE, f"general_cfg.max_total_step={end}")
+    task = train("run", *ONLINE, "general_cfg.model_save_fre=150", f"general_cfg.max_total_step={end}")
     TaskDir(task).write_run({"best": 99.5, "best_update": end})
     capsys.readouterr()
     assert main(["--resume", "run"]) == 0
@@ -230,6 +230,7 @@ def test_a_best_model_that_the_end_of_a_run_has_shown_is_named_by_a_resume_that_
     assert (sentence in said) == is_told
     command = f"python main.py test {task} general_cfg.load_model_step={end}"
     assert (command in said) == is_told
+    assert not is_told or "the best so far" not in said, "a lower score is none"
 
 
 def test_models_since_online_evaluation_was_switched_off_are_compared_at_the_end() -> None:
