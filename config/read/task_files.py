@@ -22,7 +22,7 @@ NOTES = "notes.json"
 
 STORY_OF_A_RUN = (
     "config.yaml", "params.json", RUN, REPORT,
-    *(f"results/{name}" for name in ("train.csv", "eval.csv", "progress.csv", "learning_curve.png")),
+    *(f"results/{name}" for name in ("train.csv", "eval.csv", "progress.csv", "result.json", "learning_curve.png")),
 )  # fmt: skip
 """Files that tell what a run was and how it went; its models are not among them."""
 STORY_OF_A_GROUP = ("config.yaml", GROUP, REPORT, "seeds.csv", "runs.csv", "learning_curves.png")

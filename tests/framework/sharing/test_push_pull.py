@@ -21,7 +21,7 @@ from main import main
 from tests.tools import hub as server_tool
 
 RUN = ["--algo", "QLearning", "--env", "FrozenLake-v1", "general_cfg.max_total_step=300", "general_cfg.seed=3",
-       "general_cfg.online_eval_episode=2", "general_cfg.loggers=[csv]"]  # fmt: skip
+       "general_cfg.online_eval_episode=2", "general_cfg.loggers=[csv]", "general_cfg.iteration_steps=100"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +89,8 @@ def test_a_run_goes_there_and_back(server: server_tool.Server, here: Path, capsy
     assert {path.relative_to(pulled).as_posix() for path in pulled.rglob("*") if path.is_file()} == set(files)
     assert main(["test", "lake", "--episodes", "2"]) == 0
     assert main(["resume", "lake", "general_cfg.max_total_step=400"]) == 0
+    assert "lost rows" not in "".join(capsys.readouterr())
+    assert json.loads((pulled / "results" / "result.json").read_text().splitlines()[0])["iteration"] == 1
     assert "exists" in said(capsys, "pull", "hf://me/lake", status=2)
 
 
