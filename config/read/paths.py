@@ -15,6 +15,11 @@ class _UrlPath(type(Path())):  # type: ignore[misc]  # the class of paths of thi
         return text.replace(":/", ":///" if text.startswith(("file:", "local:")) else "://", 1)
 
 
+def as_url(path: Path) -> Path:
+    """Returns a URL that was read as a path, with both of its slashes."""
+    return _UrlPath(path)
+
+
 def spell(path: Path, url: str) -> None:
     """Lets a copy, and what is below it, be shown as its URL."""
     _SPELLINGS[str(path)] = _UrlPath(url)

@@ -18,7 +18,7 @@ from typing import IO, Any
 from config.machine import PROC
 from config.program import MAIN
 from config.read.opening import fault_below, read_regular, regular
-from config.read.paths import as_written, fixed
+from config.read.paths import as_url, as_written, fixed
 from config.read.stores import is_url
 from config.read.task_files import LOCK, TaskFiles
 from config.system.files import lock
@@ -70,9 +70,14 @@ class TaskDir(TaskFiles):
                 folder.mkdir(exist_ok=True)
             sync_folder(self.path)
             self._lock = held_lock(self.path)
-        except OSError as error:
+        except FileExistsError as error:
             raise TaskDirError(
-                "cannot write to {path}: {reason}", path=as_written(self.path), reason=reason_of(error)
+                "{path} is in the place of a folder of the run; move it away", path=as_written(Path(error.filename))
+            ) from error
+        except OSError as error:
+            place = Path(error.filename) if isinstance(error.filename, str) else self.path
+            raise TaskDirError(
+                "cannot write to {path}: {reason}", path=as_written(place), reason=reason_of(error)
             ) from error
         if self._lock is None:
             raise TaskDirError(
@@ -181,7 +186,9 @@ def new_folder(
     the same folder. start: working directory that into and tasks/ are in; None: the current one. mark: end of a name
     that is chosen here, for one that other machines must not choose in the same second."""
     if into and is_url(str(into)):
-        raise TaskDirError("{into}: only what trains is copied to a store; name a folder of this machine", into=into)
+        raise TaskDirError(
+            "{into}: only what trains is copied to a store; name a folder of this machine", into=as_url(into)
+        )
     into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = _NOT_IN_NAMES.sub("-", env_id)
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}{mark}"

@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from framework.disk.facts import Circumstances, RunFacts
-from framework.disk.task_dir import TaskDir, circumstances
+from framework.disk.task_dir import TaskDir, circumstances, new_folder
+from framework.errors import TaskDirError
 from tests.tools import facts_page
 
 EARLIER: dict[str, Any] = {
@@ -109,3 +110,25 @@ def test_the_page_in_chinese_has_a_row_for_each_key() -> None:
     text = (facts_page.PAGE.parent / "zh" / facts_page.PAGE.name).read_text(encoding="utf-8")
     [rows] = re.findall(r"(?m)^\| run\.json 的键 \| \|\n\|---\|---\|\n((?:\|.*\n)*)", text)
     assert re.findall(r"(?m)^\| (\w+) \|", rows) == list(RunFacts.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "message"),
+    [
+        ("tb_logs", Path.touch, "in the place of a folder of the run; move it away"),
+        ("results", Path.touch, "in the place of a folder of the run; move it away"),
+        (".lock", Path.mkdir, "cannot write to"),
+    ],
+)
+def test_what_is_in_the_place_of_a_folder_or_a_file_of_a_run_is_named(
+    tmp_path: Path, name: str, make: Any, message: str
+) -> None:
+    make(tmp_path / name)
+    with pytest.raises(TaskDirError, match=re.escape(message)) as error:
+        TaskDir(tmp_path).open()
+    assert str(tmp_path / name) in str(error.value)
+
+
+def test_a_url_in_the_place_of_a_folder_is_shown_as_it_was_written() -> None:
+    with pytest.raises(TaskDirError, match="^s3://a/b: only what trains is copied to a store"):
+        new_folder("compare", "CartPole-v1", "PPO", Path("s3://a/b"))
