@@ -144,17 +144,17 @@ def load(path: Path) -> Any:
         return machine.finished(machine.load())
     except UnsafePickle as error:
         raise UnsafePickle(tr("{path} was not loaded: {error}", path=path, error=error)) from None
-    except EOFError as error:
-        raise UnsafePickle(
-            tr("{path} is damaged: it is cut off", path=path)
-            if data
-            else tr("{path} is damaged: it is empty", path=path)
-        ) from error
     except KeyError as error:
         raise UnsafePickle(
             tr("{path} was not loaded: it uses an instruction that is not known here: {error}", path=path, error=error)
         ) from None
     except Exception as error:
+        if not data:
+            raise UnsafePickle(tr("{path} is damaged: it is empty", path=path)) from error
+        if isinstance(error, EOFError) or not data.endswith(pickle.STOP):  # cut within a number, it is no EOFError
+            raise UnsafePickle(
+                tr("{path} is damaged: it is cut off; copy it again, or take another file", path=path)
+            ) from error
         raise UnsafePickle(
             tr("{path} is damaged: {kind}: {error}", path=path, kind=type(error).__name__, error=error)
         ) from error

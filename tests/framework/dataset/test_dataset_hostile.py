@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from framework.dataset import lines, open_data
+from framework.dataset import lines, open_data, safe_pickle
 from framework.errors import DataError
 from main import main
 from tests.tools.dataset import NAMES, episode, flat, jsonl, npz, ours, pickled
@@ -415,7 +415,16 @@ def test_the_command_line_answers_with_one_line_and_status_2(
     assert os.listdir(tmp_path) == ["a.pkl"]
 
 
-@pytest.mark.parametrize(("kept", "words"), [(0, "it is empty"), (-1, "it is cut off")])
+def test_a_pickle_that_is_cut_within_a_number_is_said_to_be_cut_off(tmp_path: Path) -> None:
+    """The library's words are those of what it was reading: unpack requires a buffer of 4 bytes."""
+    path, content = tmp_path / "a.pkl", pickle.dumps({"states": [[0.5], [1.5]], "actions": [70_000, 2]}, 2)
+    for end in range(1, len(content)):
+        path.write_bytes(content[:end])
+        with pytest.raises(safe_pickle.UnsafePickle, match="is damaged: it is cut off; copy it again"):
+            safe_pickle.load(path)
+
+
+@pytest.mark.parametrize(("kept", "words"), [(0, "it is empty"), (-1, "it is cut off; copy it again")])
 def test_a_pickle_that_ends_too_early_is_said_to(kept: int, words: str, tmp_path: Path) -> None:
     content = pickle.dumps({"states": [[0.0]], "actions": [0], "rewards": [0.0], "dones": [True]}, 2)
     path = tmp_path / "a.pkl"
