@@ -9,12 +9,12 @@ import numpy as np
 
 from config.tell.language import english, tr
 from framework.archive import statistics
-from framework.archive.curves import Curve, Curves, Rows, finite, seconds_at
+from framework.archive.curves import Curve, Curves, finite, seconds_at
 from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series
 from framework.archive.statistics import LEAST_SEEDS
-from framework.disk.csv_table import broken_line, head_of
+from framework.disk.csv_table import Table, head_of
 from framework.errors import TaskDirError
 from framework.screen.formatting import short
 from framework.screen.stages import each
@@ -175,14 +175,14 @@ def _finite(line: Curve) -> Curve:
     return step, value
 
 
-def _check(path: Path, rows: Rows, score: str) -> None:
+def _check(path: Path, rows: Table, score: str) -> None:
     """Raises TaskDirError for a damaged table. score: name of its column of scores."""
     before = -math.inf
     if not rows and path.is_file() and score not in head_of(path):
         raise TaskDirError("{path} is damaged: its first line names no column {score}", path=path, score=score)
-    if (broken := broken_line(path)) is not None:
+    if rows.broken_line is not None:
         raise TaskDirError(
-            "{path} is damaged: line {number} has not as many cells as the first", path=path, number=broken
+            "{path} is damaged: line {number} has not as many cells as the first", path=path, number=rows.broken_line
         )
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):

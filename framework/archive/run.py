@@ -171,9 +171,9 @@ class RecordedRun:
         return read_table(self.task.train)
 
     @cached_property
-    def rows_of_eval(self) -> list[Row]:
+    def rows_of_eval(self) -> Table:
         """All rows of eval.csv."""
-        return _rows(self.task.eval)
+        return read_table(self.task.eval)
 
     @cached_property
     def evaluations(self) -> list[Row]:

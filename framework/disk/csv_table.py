@@ -24,9 +24,12 @@ class Table(Sequence[Row]):
     """Rows that are kept by column, so that hundreds of thousands of them are read in seconds. The numbers of a column
     are all integers or all floats, unless some of its cells are empty or text."""
 
-    def __init__(self, columns: dict[str, Array]) -> None:
+    def __init__(self, columns: dict[str, Array], broken_line: int | None = None) -> None:
         """columns: integers, floats, or objects of several types; equally many of each."""
         self._columns = columns
+        self.broken_line = broken_line
+        """Number of the first line of the file that has not as many cells as the first one, and is not among the rows;
+        None if there is none."""
         self._count = max(map(len, columns.values()), default=0)
 
     def __len__(self) -> int:
@@ -61,27 +64,30 @@ class Table(Sequence[Row]):
 
 def read_table(path: Path) -> Table:
     """Returns the rows of one of our files, numbers as numbers and an empty cell as NaN, without a torn last line."""
-    names, rows = _lines(path)
+    names, rows, broken = _lines(path)
     blocks = [_columns(rows[at : at + _BLOCK_ROWS], len(names)) for at in range(0, len(rows), _BLOCK_ROWS)]
     columns = zip(*blocks, strict=True)  # none if there are no rows
-    return Table({name: np.concatenate(parts) for name, parts in zip(names, columns, strict=False)})
+    return Table({name: np.concatenate(parts) for name, parts in zip(names, columns, strict=False)}, broken)
 
 
 def read_values(path: Path, *names: str) -> list[tuple[Number | None, ...]]:
     """Returns some columns of one of our files, row by row: None for an empty cell, which `read_table` does not tell
     from NaN. Nothing without one of the columns."""
-    head, rows = _lines(path)
+    head, rows, _ = _lines(path)
     if not set(names) <= set(head):
         return []
     places, cells = [head.index(name) for name in names], (row.split(",") for row in rows)
     return [tuple(_number(row[place]) if row[place] else None for place in places) for row in cells]
 
 
-def _lines(path: Path) -> tuple[list[str], list[str]]:
-    """Returns the columns and the whole rows of a file; none if it cannot be read."""
-    head, *rows = whole_lines(path) or [""]
+def _lines(path: Path) -> tuple[list[str], list[str], int | None]:
+    """Returns the columns and the whole rows of a file, and the number of the first line that has other cells; none if
+    it cannot be read."""
+    head, *lines = whole_lines(path) or [""]
     names = head.split(",") if head else []
-    return names, [row for row in rows if row.count(",") == len(names) - 1]
+    rows = [line for line in lines if line.count(",") == len(names) - 1]
+    others = (number for number, line in enumerate(lines, start=2) if line.count(",") != len(names) - 1)
+    return names, rows, None if len(rows) == len(lines) else next(others)
 
 
 def whole_lines(path: Path) -> list[str]:
@@ -90,13 +96,6 @@ def whole_lines(path: Path) -> list[str]:
         return read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1]
     except OSError:
         return []
-
-
-def broken_line(path: Path) -> int | None:
-    """Returns the number of the first line that has not as many cells as the first one, which no reader gives; None if
-    there is none. A torn last line is none."""
-    lines = whole_lines(path)
-    return next((number for number, line in enumerate(lines, start=1) if line.count(",") != lines[0].count(",")), None)
 
 
 def read_csv(path: Path) -> list[Row]:
