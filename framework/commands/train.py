@@ -122,7 +122,7 @@ def _resume_group(request: Namespace) -> int | None:
         except StoreError as error:
             return start.nothing_started(ConfigError(str(error)))
     folder = tasks.group_named(request.resume, Path("tasks"))
-    if folder is None or request.print_config or request.dry_run:
+    if folder is None:
         return None
     if problems := [*settings.refusals(request, settings.OF_GROUP)]:
         return start.nothing_started(ConfigError(*problems))
@@ -143,6 +143,13 @@ def _resume_group(request: Namespace) -> int | None:
         runs = members.with_settings(folder, unfinished, request.overrides, **options)
     except ConfigError as error:
         return start.nothing_started(error)
+    if request.print_config or request.dry_run:
+        first, config = next(iter(runs.items()))
+        names = tr(", ").join(member.folder for member in runs)
+        line = tr("resume goes on with {count} of {all} runs: {names}; this is {first}",
+                  count=len(runs), all=len(every), names=names, first=first.folder)  # fmt: skip
+        print(line, file=sys.stderr)
+        return start.show(request, "", config)
     from framework.commands.work.entry import check_training, guarded
     from framework.jobs import many_runs
 

@@ -55,7 +55,7 @@ def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]]
     if request.seeds and (hint := arguments.one_seed(request.seeds)):
         print(hint, file=sys.stderr)
     if request.print_config or request.dry_run:
-        return max(_show(request, name, config) for name, config in configs.items())
+        return max(show(request, name, config) for name, config in configs.items())
     return do(configs)
 
 
@@ -131,7 +131,7 @@ def _unfit(request: argparse.Namespace, runs: int) -> str:
     return ""
 
 
-def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
+def show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     """Answers --print-config and --dry-run. A run prints its notes itself, and logs them."""
     for note in config.notes:
         print(note, file=sys.stderr)

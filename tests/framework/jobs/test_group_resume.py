@@ -391,3 +391,17 @@ def test_the_data_of_a_group_may_lie_elsewhere_when_it_goes_on(tmp_path: Path) -
     (tmp_path / "models" / "20").mkdir(parents=True)
     assert "algo_cfg.data=b" in stage.command()
     assert "algo_cfg.lr=1" not in stage.command()
+
+
+def test_a_dry_run_of_a_group_says_which_runs_go_on_and_changes_nothing(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(whole, "here")
+    before = {path: path.read_bytes() for path in Path("here").rglob("*") if path.is_file()}
+    assert run("resume", "here", "--dry-run") == 2
+    assert "all of its runs have finished; to train them further" in capsys.readouterr().err
+    assert run("resume", "here", "general_cfg.max_total_step=900", "--dry-run") == 0
+    said = capsys.readouterr()
+    assert "resume goes on with 2 of 2 runs: seed_1, seed_2; this is seed_1" in said.err
+    assert re.search(r"general_cfg.max_total_step +900", said.out)
+    assert before == {path: path.read_bytes() for path in Path("here").rglob("*") if path.is_file()}
