@@ -14,6 +14,7 @@ from algos.common.nets.layers import Dueling, RandomZeros, SpectralConv2d, seed_
 from algos.common.nets.networks import NetworkError, build
 from algos.common.nets.observations import normalizer_for
 from algos.common.settings import NetworkConfig
+from config import machine
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
 
 torch.set_num_threads(1)
@@ -162,6 +163,13 @@ def test_a_list_that_does_not_fit_is_answered_with_the_chain_of_shapes(
     with pytest.raises(NetworkError) as error:
         build(spec_of(space), layers, 2, CFG, 0)
     assert str(error.value) == message
+
+
+def test_a_layer_that_this_machine_cannot_hold_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each of ten million states would take minutes to make, and then the process would be killed."""
+    monkeypatch.setattr(machine, "available_bytes", lambda: 2**30)
+    with pytest.raises(NetworkError, match=r"linear 256-> does not fit: its 512,000,000 weights need 7\.6 GiB"):
+        build(spec_of(Discrete(2_000_000)), mlp(256), 2, CFG, 0)
 
 
 def test_simba_is_a_projection_and_a_block_per_size_and_a_last_norm() -> None:

@@ -20,6 +20,7 @@ from algos.common.nets.layers import (
 )
 from algos.common.nets.observations import NetworkError, Shape
 from algos.common.nets.recurrent import Attention, Gru, Lstm
+from config import machine
 from config.model import layers as layer_settings
 from config.model.layers import (
     Conv2d,
@@ -47,6 +48,12 @@ ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "elu": lambda: [nn.ELU()],
     "none": lambda: [],
 }
+
+
+MANY_WEIGHTS = 2**26
+"""Weights of a layer from which on the memory of the machine is asked for."""
+TRAINED_COPIES, BYTES = 4, 4
+"""Copies of a weight while it is trained by Adam: itself, its gradient and two moments; and the bytes of each."""
 
 
 class Chain:
@@ -88,9 +95,27 @@ def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0
     return (height - kernel) // stride + 1, (width - kernel) // stride + 1
 
 
+def _check_room(chain: Chain, label: str, size: int) -> None:
+    """Raises NetworkError if the memory of this machine does not hold the weights of a layer as training does."""
+    weights, free = chain.shape[0] * size, machine.available_bytes()
+    needed = TRAINED_COPIES * BYTES * weights
+    if free is not None and needed > free:
+        reason = tr(
+            "its {weights:,} weights need {needed:,.1f} GiB with their gradients and what the optimizer keeps, and this "
+            "machine has {free:,.1f} GiB free; a smaller layer needs less, and for a Discrete observation so does an "
+            "embed layer of a few numbers before it",
+            weights=weights,
+            needed=needed / 2**30,
+            free=free / 2**30,
+        )
+        raise chain.error(label, reason)
+
+
 def _linear(chain: Chain, layer: Linear) -> None:
     chain.flatten()
     for size in layer.layer_size:
+        if chain.shape[0] * size >= MANY_WEIGHTS:
+            _check_room(chain, f"linear {size}", size)
         modules = nn.Linear(chain.shape[0], size, layer.bias), *ACTIVATIONS[layer.activation]()
         chain.grow(f"linear {size}", (size,), *modules)
 
