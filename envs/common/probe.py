@@ -377,6 +377,9 @@ def _number_faults(space: Any, array: np.ndarray, field: str) -> Iterator[Fault]
     if wrong.any():
         got = f"{array[wrong][0]}{_where(wrong)}"
         yield Fault(field, tr("finite values"), got, tr("Learning cannot go on from it: find where it comes from."))
+    elif (large := np.abs(array) > np.finfo(np.float32).max).any():
+        got = f"{array[large][0]}{_where(large)}"
+        yield Fault(field, tr("values that float32 holds, up to 3.4e38"), got, tr("Scale or clip the observation."))
     elif isinstance(space, Box):
         yield from _bound_faults(space, array, field)
 

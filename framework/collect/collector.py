@@ -337,8 +337,8 @@ def _check_finite(columns: Columns, first_step: int) -> None:
         if column.dtype.kind == "f" and np.count_nonzero(np.isfinite(column)) < column.size:  # all() takes longer
             t, row = np.argwhere(~np.isfinite(column))[0][:2].tolist()
             raise NumericsError(
-                "the environment gave {name} = {value} in row {row} at step {step}; a reward "
-                "or observation must be a finite number",
+                "the environment gave {name} = {value} in row {row} at step {step}; a reward or observation must be a "
+                "finite number of float32, at most 3.4e38",
                 name=name,
                 value=column[t, row].tolist(),
                 row=row,

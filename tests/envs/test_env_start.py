@@ -44,6 +44,7 @@ def said(factory):
         ([0.0], "obs of step: expected an array of float32 with shape (1,), got list [0.0]. Return np.asarray(obs"),
         (np.zeros(2, np.float32), "obs of step: expected an array of float32 with shape (1,), got shape (2,)"),
         (np.array([np.nan], np.float32), "obs of step: expected finite values, got nan at index (0,)"),
+        (np.array([1e300]), "obs of step: expected values that float32 holds, up to 3.4e38, got 1e+300 at index (0,)"),
         (np.array([11], np.float32), "obs of step: expected values from -10.0 to 10.0, got 11.0 at index (0,). Clip"),
         (np.array(["a"]), "obs of step: expected an array of float32 with shape (1,), got <U1"),
         (None, "obs of step: expected an array of float32 with shape (1,), got NoneType None"),
