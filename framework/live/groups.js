@@ -34,7 +34,7 @@ function members(runs, { series }) {
   const heads = [tr("run"), ...(named ? [tr("experiment")] : []), tr("state"), tr("seed"), tr("score"), tr("steps"),
     tr("steps/s"), TIME_SPENT];
   const rows = runs.map(run => [{ "data-key": run.id }, [make("a", { href: link([run.id]) }, own(run)),
-    ...(named ? [series[run.id] ?? ""] : []), state(run), run.seed, score(run) ?? null, run.step, run.speed, run.seconds]]);
+    ...(named ? [series[run.id] ?? ""] : []), state(run), run.seed === null ? null : String(run.seed), score(run) ?? null, run.step, run.speed, run.seconds]]);
   return [make("h3", {}, tr("Runs")), sortedTable("runs", heads, rows, tr("Runs of the group"))];
 }
 

@@ -69,9 +69,11 @@ function removed(node) {
   return next;
 }
 
-/** Returns a number with four digits, or whole from 10,000 on; a dash if there is none. */
+/** Returns a number with four digits, or whole from 10,000 on, and a count with all of its digits; a dash if there is
+ *  none. */
 function short(value) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
   if (Math.abs(value) >= 1e4 && Math.abs(value) < 1e9) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(4)));
 }
