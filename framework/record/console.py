@@ -139,6 +139,13 @@ class Console(Narrator):
             self._take(now, count, load())
             self._screen.draw(*self._picture(now))
 
+    def trained(self, count: Progress) -> None:
+        """Brings the picture to the end of training, below which the work after it is shown."""
+        with terminal.LOCK:
+            if self._screen.picture is not None:
+                self._take(now := time.monotonic(), count, ("", ""))
+                self._screen.picture = self._picture(now)
+
     def _take(self, now: float, count: Progress, load: tuple[str, str]) -> None:
         """Takes down the present counters."""
         self._log.flush()

@@ -654,6 +654,7 @@ class Experiment:
         or writes a checkpoint, and a failure costs a warning. Returns False if the run was asked to stop meanwhile; a
         resume then does all of it again."""
         trainer, cfg, console, output = self.trainer, self.config.general, self.console, self.output
+        console.trained(trainer.counter.progress())
         if cfg.compile == "on" and self.backend.processes is None and trainer.updates and not trainer.compiling():
             console.warn(tr("no update was compiled: none had as many samples as the settings name (missing steps?)"))
         if self.load:

@@ -604,6 +604,20 @@ def test_speed_and_time_left_are_those_of_the_last_half_minute(tmp_path: Path, c
     assert "80%, 1:40 so far, 0:40 left | trained episode 80 of 100, step 1,600 (10/s)" in stream.getvalue()
 
 
+def test_what_is_done_after_the_training_is_shown_below_its_end(tmp_path: Path, clock: Clock) -> None:
+    """The last picture is of the last round that was drawn, a few of them before the end."""
+    stream = io.StringIO()
+    console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
+    play(console, clock, rounds=95)
+    before = stream.getvalue()
+    console.trained(Progress(2000, 100, 1000, 1.0))
+    assert stream.getvalue() == before, "only the work that follows shows it"
+    clock.now += 60
+    with stage("filming"):
+        assert "100%, 1:35 so far, 0:00 left | trained episode 100 of 100" in stream.getvalue()[len(before) :]
+    console.close()
+
+
 def test_dumb_terminals_get_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """OSX-6."""
     monkeypatch.setenv("TERM", "xterm")
