@@ -172,8 +172,9 @@ def _instead_of(name: str) -> str:
     from config.foreign.names import policy_instead
     from config.tell.language import tr
     from config.tell.names import did_you_mean
+    from envs.dialog.other_words import OF_THE_MODULE
 
-    if instead := policy_instead(name):
+    if instead := policy_instead(name) or OF_THE_MODULE.get(name):
         return tr("; {remark}", remark=instead)
     if name.upper() in ("MLE", "MLEPOLICY"):
         return tr("; imitation is joystick.Run('BC', 'town'), with data of an expert (docs/dialog.md)")

@@ -8,6 +8,7 @@ import numpy as np
 
 from envs.base import EnvError
 from envs.common.sync import short
+from envs.dialog import other_words
 from envs.dialog.config import Config
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
@@ -16,8 +17,10 @@ from envs.dialog.parts import OwnPart, Parts
 POSITIONS = "Environment(sys_nlg, usr, sys_nlu, sys_dst, evaluator)"
 
 
-class RulePolicy:
+class RulePolicy(other_words.Answering):
     """The hand-written policy of one side. character: `sys` for the system, `usr` for the simulated user."""
+
+    WORDS = other_words.OF_A_RULE
 
     def __init__(self, is_train: bool = False, character: str = "sys") -> None:
         if not isinstance(character, str) or character not in ("sys", "usr"):
@@ -52,12 +55,16 @@ class RulePolicy:
         return self.predict(state)
 
 
-class RuleDST:
+class RuleDST(other_words.Answering):
     """The tracker that is built in."""
 
+    WORDS = other_words.OF_THE_TRACKER
 
-class MultiWozEvaluator:
+
+class MultiWozEvaluator(other_words.Answering):
     """The evaluator that is built in. An environment with it has the reward `convlab`."""
+
+    WORDS = other_words.OF_THE_EVALUATOR
 
 
 class PipelineAgent(NamedTuple):
@@ -68,6 +75,9 @@ class PipelineAgent(NamedTuple):
     policy: Any
     nlg: Any
     name: str = "user"
+
+    def __getattr__(self, name: str) -> Any:
+        raise other_words.absent("PipelineAgent", name, other_words.OF_AN_AGENT, self._fields)
 
 
 OURS = (RulePolicy, RuleDST, MultiWozEvaluator, PipelineAgent)

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from config.tell.language import tr
+from envs.dialog import other_words
 from envs.dialog.actions import Actions, Expert, Sets
 from envs.dialog.acts import Act
 from envs.dialog.channel import Channel
@@ -41,6 +42,9 @@ class DialogEnv(gymnasium.Env):
         self._person: tuple[Read, Write] | None = None
         """Functions that ask and tell a person, who takes the place of the user in the next dialogue; None for none."""
         self._channel = Channel(cfg.error_slot, cfg.error_value, cfg.error_intent)
+
+    def __getattr__(self, name: str) -> Any:
+        raise other_words.absent("Environment", name, other_words.OF_THE_ENVIRONMENT, dir(type(self)))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

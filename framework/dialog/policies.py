@@ -11,6 +11,7 @@ from gymnasium.spaces import Space
 from config.foreign.dialects import of_policy
 from config.read.loader import ConfigError, load
 from config.tell.language import tr
+from envs.dialog import other_words
 from framework.assemble.build import device_of
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Columns
@@ -66,6 +67,9 @@ class SystemPolicy:
         self._policy: AlgorithmPolicy | None = None
         self._masked = False
         """True if the environment says which actions are legal."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise other_words.absent(self.__dict__.get("name", ""), name, other_words.OF_A_POLICY, dir(type(self)))
 
     def bind(self, env: Any) -> None:
         """Makes the networks for the spaces of an environment. Raises JoystickError if they are for others."""

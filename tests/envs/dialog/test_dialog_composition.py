@@ -468,11 +468,49 @@ def test_what_is_wrong_is_one_sentence(name: str, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("name", "instead"),
     [("GDPL", "; GDPL is not here: it learns its reward"), ("MLE", r"joystick.Run\('BC', 'town'\)"),
-     ("Enviroment", "did you mean Environment"), ("Session", "it has Act, Environment")],
+     ("Enviroment", "did you mean Environment"), ("Sessions", "it has Act, Environment"),
+     ("BERTNLU", "write a class with predict"), ("MultiWozVector", "features=.convlab")],
 )  # fmt: skip
 def test_a_name_that_is_not_there_is_answered(name: str, instead: str) -> None:
     with pytest.raises(ImportError, match=instead):
         exec(f"from joystick.dialog import {name}", {})
+
+
+@pytest.mark.parametrize(
+    ("thing", "name", "instead"),
+    [
+        (lambda: PPO(True), "init_session", "PPO has no 'init_session'; leave it out"),
+        (lambda: PG(True), "predic", "PG has no 'predic'; did you mean predict?"),
+        (MultiWozEvaluator, "task_success", "MultiWozEvaluator has no 'task_success'; the info of the last step"),
+        (RuleDST, "state", "RuleDST has no 'state'; each dialogue has its own, env.tracker after env.reset()"),
+        (RulePolicy, "save", "RulePolicy has no 'save'; leave it out: the hand-written policy has no weights"),
+        (simulator, "response", "PipelineAgent has no 'response'; sample(env, policy, batchsz) plays dialogues"),
+        (made, "usr", "Environment has no 'usr'; the user is env.user, after env.reset()"),
+        (made, "user", "Environment has no 'user'; call env.reset() first"),
+    ],
+)
+def test_an_attribute_of_convlab_2_is_answered_with_what_to_write(
+    thing: Callable[[], Any], name: str, instead: str
+) -> None:
+    with pytest.raises(AttributeError, match=f"^{re.escape(instead)}"):
+        getattr(thing(), name)
+
+
+def test_what_is_said_in_place_of_save_and_load_and_of_the_parts_of_an_environment_works(tmp_path: Path) -> None:
+    env, first, second = made(), PPO(True), PPO(True, seed=1)
+    for policy in (first, second):
+        policy.bind(env)
+        with pytest.raises(AttributeError, match=r"write numpy\.savez\('policy\.npz', \*\*policy\.weights\(\)\)"):
+            policy.save(tmp_path, 0)
+        with pytest.raises(AttributeError, match=r"write policy\.set_weights\(dict\(numpy\.load\('policy\.npz'\)\)\)"):
+            policy.load("best")
+    np.savez(tmp_path / "policy.npz", **first.weights())
+    second.set_weights(dict(np.load(tmp_path / "policy.npz")))
+    state = env.reset(seed=1)[0]
+    assert np.array_equal(first.predict(state), second.predict(state))
+    assert env.user
+    assert env.tracker
+    assert env.evaluator
 
 
 def test_the_module_is_found_by_every_import() -> None:
