@@ -29,6 +29,14 @@ INSTEAD = {
 }
 """Name -> a sentence about it. (Algorithms such as DQNPolicy are found by their name.)"""
 
+ARGUMENTS = {
+    **dict.fromkeys(("logger", "writer", "save_checkpoint_fn", "save_train_fn", "resume_from_log"), tr(
+        "it without: a joystick.Run has loggers and checkpoints, and resumes")),
+    **dict.fromkeys(("verbose", "show_progress"), "show=True"), "train_collector": "train=",
+    "test_collector": "test=", "save_best_fn": "save_fn=", "episode_per_epoch": "step_per_epoch=",
+}  # fmt: skip
+"""Argument of a trainer -> what to write in its place."""
+
 METHODS = {
     "buffers": tr("an index counts through all parts: part k of size L has the places k L to k L + L - 1"),
     "get_buffer_indices": tr("an index counts through all parts: part k of size L has the places k L to k L + L - 1"),

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
+from config.tell.arguments import with_hints
 from config.tell.language import tr
+from framework.data.absent_names import ARGUMENTS
 from framework.data.buffer import ReplayBuffer
 from framework.data.collector import Collector
 from framework.data.policy import Policy, means
@@ -16,6 +18,7 @@ Hook = Callable[[int, int], Any]
 """Gets the number of the epoch, from 1, and the environment steps so far."""
 
 
+@with_hints(ARGUMENTS)
 def offpolicy_trainer(
     policy: Policy,
     train: Collector,
@@ -56,6 +59,7 @@ def offpolicy_trainer(
     return _train(policy, train, hooks, amount, learn, max_epoch, step_per_epoch)
 
 
+@with_hints(ARGUMENTS)
 def onpolicy_trainer(
     policy: Policy,
     train: Collector,

@@ -1,18 +1,17 @@
 """joystick.tune: tuning from a Python program, of training runs or of a function."""
 
-import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 from config import machine
 from config.read.loader import ConfigError
 from config.read.paths import as_written, fixed
 from config.read.tuning import Tuning, continued, folder_named, from_file, from_values
+from config.tell.arguments import with_hints
 from config.tell.language import tr
-from config.tell.names import did_you_mean
 from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
@@ -22,25 +21,6 @@ from framework.jobs.functions import Function, FunctionPlan, Functions
 from framework.jobs.tuner import Tuner
 from framework.runs import other_words
 from framework.screen import terminal
-
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
-
-
-def _with_hints(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Returns the function that says, for an argument that it does not have, what to write in its place."""
-    names = inspect.signature(function).parameters
-
-    @wraps(function)
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        for name in kwargs:
-            if name not in names:
-                instead = other_words.OF_TUNE.get(name)
-                hint = f"; write {instead}" if instead else did_you_mean(name, names)
-                raise TypeError(tr("tune has no argument {name!r}{hint}", name=name, hint=hint))
-        return function(*args, **kwargs)
-
-    return call
 
 
 class Tuned(NamedTuple):
@@ -54,7 +34,7 @@ class Tuned(NamedTuple):
     folder: Path
 
 
-@_with_hints
+@with_hints(other_words.OF_TUNE)
 def tune(
     what: str | Path | Mapping[str, Any] | Function | None = None,
     space: Mapping[str, Any] | None = None,
@@ -161,3 +141,13 @@ def _facts(row: TrialResult, paths: list[str]) -> dict[str, Any]:
     facts = row._asdict()
     del facts["trial"]
     return {"name": row.trial.name, "settings": settings, **facts}
+
+
+def _refuse(name: str, *args: Any, **words: Any) -> NoReturn:
+    """Raises AttributeError for a name of the module ray.tune, which is a function here."""
+    instead = other_words.OF_THE_MODULE[name]
+    raise AttributeError(tr("joystick.tune is a function, and has no {name!r}; {remark}", name=name, remark=instead))
+
+
+for _name in ("run", "Tuner", "grid_search", "sample_from", "loguniform", "randint"):
+    setattr(tune, _name, partial(_refuse, _name))

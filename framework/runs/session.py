@@ -455,6 +455,11 @@ class Run:
         environment of each training row, in the process that has it, and returns the results in the order of workers
         and rows. changes: False if it only reads; otherwise a resume from a later checkpoint is not exact, and is
         reported so."""
+        if not callable(function):
+            raise JoystickError(
+                "foreach_env: got {function!r:.80}; expected a function of an environment and its place",
+                function=function,
+            )
         experiment = self._rested()
         if changes:
             experiment.note_env_change()

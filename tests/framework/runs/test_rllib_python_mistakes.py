@@ -200,6 +200,10 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: with_run(lambda it: it.set_weights([1])), "set_weights: got list; expected arrays by name"),
     (lambda: with_run(lambda it: it.set_weights({"a": 1})), "set_weights: a is int; expected an array of numbers"),
     (
+        lambda: with_run(lambda it: it.foreach_env(3)),
+        "foreach_env: got 3; expected a function of an environment and its place",
+    ),
+    (
         lambda: with_run(lambda it: it.foreach_worker(3)),
         "foreach_worker: got 3; expected a function of an agent and a num",
     ),
@@ -219,6 +223,14 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: joystick.tune(None), "Python: got None; expected a file, a mapping of settings, or a function"),
     (lambda: joystick.tune({}, num_samples=2), "tune has no argument 'num_samples'; write samples"),
     (lambda: joystick.tune({}, config={}), "tune has no argument 'config'; write what, a mapping with general_cfg"),
+    (lambda: joystick.tune.run("PPO"), "joystick.tune is a function, and has no 'run'; write joystick.tune(what, space)"),
+    (lambda: joystick.tune.grid_search([1]), "has no 'grid_search'; write joystick.grid(...), with the values"),
+    (
+        lambda: joystick.offpolicy_trainer(None, None, None, logger=None),
+        "offpolicy_trainer has no argument 'logger'; write it without: a joystick.Run has loggers",
+    ),
+    (lambda: joystick.onpolicy_trainer(verbose=1), "onpolicy_trainer has no argument 'verbose'; write show=True"),
+    (lambda: joystick.onpolicy_trainer(step_per_epochs=1), "'step_per_epochs'; did you mean step_per_epoch?"),
     (lambda: joystick.tune({}, sample=2), "tune has no argument 'sample'; did you mean samples?"),
     (lambda: joystick.read_traces("none"), "none does not exist"),
     (lambda: run("BC", "CartPole-v1", algo_cfg={"data": "none"}), "algo_cfg.data: none does not exist"),

@@ -1,0 +1,32 @@
+"""Functions that say, for an argument of another library's function, what to write in its place."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from config.tell.language import tr
+from config.tell.names import did_you_mean
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def with_hints(words: Mapping[str, str]) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
+    """Returns what makes a function answer for arguments that it does not have. words: argument -> what to write."""
+
+    def answering(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+        call, names = function.__name__, inspect.signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+            for name in kwargs:
+                if name not in names:
+                    instead = words.get(name)
+                    hint = tr("; write {instead}", instead=instead) if instead else did_you_mean(name, names)
+                    raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
+            return function(*args, **kwargs)
+
+        return checked
+
+    return answering
