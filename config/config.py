@@ -33,7 +33,9 @@ HARMLESS = (
 """Settings that change no number, or that are compared as facts of the checkpoint."""
 OF_COLLECTED = ("collect_traj", "collect_format", "traces", "traces_compress", "traces_file_mb", "video_fre")
 """Settings about the episodes that training collects."""
-RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
+PLANNED_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration")
+"""Settings that tell how long a training run is planned to be."""
+RUN_LIMITS = (*PLANNED_LIMITS, "max_time")
 """Settings that end a training run."""
 
 Endless = Annotated[Int, Field(ge=-1)]

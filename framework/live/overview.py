@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.config import GeneralConfig
+from config.config import PLANNED_LIMITS, GeneralConfig
 from config.read.task_files import GROUPS, NOTES, RUN
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
@@ -19,8 +19,6 @@ from framework.screen.outcome import shown
 
 ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
-LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration")
-"""Settings that tell how long a run is planned to be."""
 READ_SECONDS = 0.5
 """Time after which the rest of the runs that are new waits for the next look."""
 _PAUSE = re.compile(r"\d{1,15}")
@@ -176,7 +174,7 @@ class Overview:
         if plan not in self._plans or self._plans[plan][0] != stamp:
             general = run.params.get("general_cfg")
             section = general if isinstance(general, dict) else {}
-            limits = {name: section[name] for name in LIMITS if number(section.get(name)) is not None}
+            limits = {name: section[name] for name in PLANNED_LIMITS if number(section.get(name)) is not None}
             self._plans[plan] = stamp, GeneralConfig.model_construct(**limits)
         return self._plans[plan][1].length.share(*(count or 0 for count in counts))
 

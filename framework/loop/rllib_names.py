@@ -20,8 +20,6 @@ NAMES = {
 }
 """RLlib's name -> ours."""
 _OF_POLICIES = ("mean", "min", "max")
-_ADDED = {*NAMES, "timesteps_this_iter", *(f"policy_reward_{word}" for word in _OF_POLICIES), "info"}
-"""All names that `added` adds."""
 
 
 class Figures(dict[str, Any]):
@@ -67,3 +65,8 @@ def _by_policy(result: Result) -> dict[str, dict[str, float]]:
         }
         for policy in result["policies"]
     }
+
+
+_EMPTY: Result = {**dict.fromkeys((*NAMES.values(), "update"), 0), "policies": {}, "metrics": {}}
+_ADDED = added(_EMPTY, 0).keys() - _EMPTY.keys()
+"""All names that `added` adds."""

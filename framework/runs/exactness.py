@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from algos.common.fast import compiled_steps, kernels, switch
-from config.config import HARMLESS
+from config.config import HARMLESS, PLANNED_LIMITS
 from config.read.loader import RunConfig
 from config.tell.language import tr
 from framework.archive import sentences
@@ -15,10 +15,9 @@ from framework.disk.task_dir import installed_version
 
 _UNRECORDED = {"compile": "off", "fast": "on", "compiler": None}
 """Facts of checkpoints that are older than their record."""
+_LIMITS = {f"general_cfg.{key}" for key in PLANNED_LIMITS}
 UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode", "algo_cfg.data"}
 """Settings that are no reason for a resume not to be exact; data have the same content by whatever path."""
-LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max_update", "max_iteration")}
-"""Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"
 """Fact of a checkpoint: sentence on changes that the program has made to the environments; absent without one."""
 UNSEEDED = "unseeded"
@@ -51,7 +50,7 @@ class Exactness(NamedTuple):
 
 def of_limits(config: RunConfig, changed: Sequence[str]) -> Iterator[str]:
     """Yields what changed limits of a run mean for its schedules. changed: settings, as `key: old -> new`."""
-    limits = [key for change in changed if (key := change.partition(":")[0]) in LIMITS]
+    limits = [key for change in changed if (key := change.partition(":")[0]) in _LIMITS]
     if not limits:
         return
     models = {"algo_cfg": config.algo, **config.policies}

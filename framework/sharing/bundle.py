@@ -32,7 +32,8 @@ MOST_REPLAY = 2**26
 """Bytes of a replay buffer that is uploaded unasked."""
 _MODEL = r"models/(best|\d{1,18})/(manifest\.json|state\.safetensors)"
 _OF_A_RUN = (
-    rf"config\.yaml|params\.json|run\.json|report\.html|results/([\w-]+\.(csv|png)|result\.json)|{_MODEL}|models/journal/\d+\.log"
+    r"config\.yaml|params\.json|run\.json|report\.html|results/([\w-]+\.(csv|png)|result\.json)|"
+    rf"{_MODEL}|models/journal/\d+\.log"
 )
 _OF_A_GROUP = r"group\.json|\w+s\.csv|learning_curves\.png"
 _KNOWN = re.compile(rf"(\w[\w.-]*/)?({_OF_A_RUN})|{_OF_A_GROUP}|{re.escape(CARD)}|{re.escape(CHECKSUMS)}")
