@@ -261,7 +261,11 @@ class _Builder:
 
 
 def _range_hint(node: yaml.MappingNode) -> str:
-    """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets, or {1, 2}."""
+    """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets, or {1, 2}, or
+    {max_update: 1,000}, whose number has a comma."""
+    pairs = (f"{key.value}: {value.value}" if value.value else str(key.value) for key, value in node.value)
+    if node.flow_style and (thousands := re.search(r"\w+: [-+]?\d{1,3}(,\d{3})+(?!\d)", ",".join(pairs))):
+        return tr("; write {value}", value=thousands[0].replace(",", ""))
     name, *following = [key.value for key, _ in node.value]
     first, *others = [value.value for _, value in node.value]
     texts = [first, *following]

@@ -180,6 +180,8 @@ def _as_number(name: str, text: str, node: Json, root: Json) -> str:
         return tr("; it is in seconds: write {value}", value=f"{float(time[1]) * _SECONDS[time[2]]:.12g}")
     if short:
         return tr("; write {value}", value=f"{float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}")
+    if re.fullmatch(r"[-+]?\d{1,3}([,，]\d{3})+(\.\d+)?", text):
+        return tr("; write {value}", value=re.sub("[,，]", "", text))
     if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
         if name.endswith("lr"):
             return tr("; lin_ of rl-baselines3-zoo is {value} with lr_schedule: linear", value=falling)

@@ -138,6 +138,8 @@ def test_only_true_and_false_are_booleans(file: Callable[..., Path], word: str) 
         ("general_cfg: {seed: " + "9" * 5000 + "}", "run.yaml:1:21: '9999"),
         ("1: 2", "run.yaml:1:1: a key must be a name, not 1"),
         ("algo_cfg: {a: [{true: 1}]}", "run.yaml:1:17: algo_cfg.a[0]: a key must be a name, not true"),
+        ("general_cfg: {max_update: 1,000,000, seed: 1}", "a key must be a name, not 000; write max_update: 1000000"),
+        ("general_cfg:\n  max_update: 1,000", "got '1,000' (text); expected a whole number at least -1; write 1000"),
         ("algo_cfg: {[a]: 1}", "run.yaml:1:12: algo_cfg: a key must be a name"),
         ("algo_cfg: {lr: {0.1, 0.2}}", "algo_cfg.lr: a key must be a name, not 0.1; a list needs brackets: [0.1, 0.2]"),
         ("- a", 'run.yaml:1: got ["a"]; expected the sections general_cfg, algo_cfg, env_cfg'),

@@ -101,9 +101,9 @@ def _check_room(chain: Chain, label: str, size: int) -> None:
     needed = TRAINED_COPIES * BYTES * weights
     if free is not None and needed > free:
         reason = tr(
-            "its {weights:,} weights need {needed:,.1f} GiB with their gradients and what the optimizer keeps, and this "
-            "machine has {free:,.1f} GiB free; a smaller layer needs less, and for a Discrete observation so does an "
-            "embed layer of a few numbers before it",
+            "its {weights:,} weights need {needed:,.1f} GiB with their gradients and what the optimizer keeps, and "
+            "this machine has {free:,.1f} GiB free; a smaller layer needs less, and for a Discrete observation so does "
+            "an embed layer of a few numbers before it",
             weights=weights,
             needed=needed / 2**30,
             free=free / 2**30,

@@ -101,6 +101,10 @@ def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
     assert answer(capsys, "tune", "--yaml", "tune.yaml").splitlines()[0].endswith(f"a key must be a name{end}")
 
 
+def test_an_id_that_no_name_is_near_is_answered_with_the_list(capsys):
+    assert "there is no environment 'Foo'; python main.py list envs shows all" in answer(capsys, "--env", "Foo")
+
+
 class Started(joystick.Callbacks):
     def on_training_step(self):
         """Is no event."""

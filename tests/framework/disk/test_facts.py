@@ -130,5 +130,5 @@ def test_what_is_in_the_place_of_a_folder_or_a_file_of_a_run_is_named(
 
 
 def test_a_url_in_the_place_of_a_folder_is_shown_as_it_was_written() -> None:
-    with pytest.raises(TaskDirError, match="^s3://a/b: only what trains is copied to a store"):
+    with pytest.raises(TaskDirError, match=r"^s3://a/b: only what trains is copied to a store"):
         new_folder("compare", "CartPole-v1", "PPO", Path("s3://a/b"))

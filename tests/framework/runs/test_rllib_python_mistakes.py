@@ -223,7 +223,10 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: joystick.tune(None), "Python: got None; expected a file, a mapping of settings, or a function"),
     (lambda: joystick.tune({}, num_samples=2), "tune has no argument 'num_samples'; write samples"),
     (lambda: joystick.tune({}, config={}), "tune has no argument 'config'; write what, a mapping with general_cfg"),
-    (lambda: joystick.tune.run("PPO"), "joystick.tune is a function, and has no 'run'; write joystick.tune(what, space)"),
+    (
+        lambda: joystick.tune.run("PPO"),
+        "joystick.tune is a function, and has no 'run'; write joystick.tune(what, space)",
+    ),
     (lambda: joystick.tune.grid_search([1]), "has no 'grid_search'; write joystick.grid(...), with the values"),
     (
         lambda: joystick.offpolicy_trainer(None, None, None, logger=None),
