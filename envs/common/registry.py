@@ -14,7 +14,6 @@ from gymnasium.envs.registration import EnvSpec
 
 from config.own import env_packages
 from config.own.env_packages import EnvPackage
-from config.program import PROGRAM
 from config.tell.language import tr
 from envs.common import headless
 
@@ -172,7 +171,7 @@ def unknown_id(env_id: str) -> str:
     elif not module and re.search(r"/|-v\d+$", name):  # an id as a user registers it
         hint = tr("; an environment of your own is named my_module:{name}, with --allow-import my_module", name=name)
     elif not module:
-        hint = tr("; {command} shows all", command=f"{PROGRAM} list envs")
+        hint = tr("; the command list envs shows all")
     if _OLD_ATARI.match(name) and not env_packages.is_installed("ale_py"):
         hint += tr(" (an Atari game needs the package ale-py, which is not installed: pip install ale-py)")
     return tr("there is no environment {env_id!r}{hint}", env_id=env_id, hint=hint)

@@ -3,24 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from config.program import PROGRAM
 from config.tell.language import tr
-from config.tell.names import did_you_mean
+from envs.common.registry import nearest
 
 _RESULT = tr("the info of the last step of a dialogue has success, strict, book, precision, recall and f1")
 _PLAYED = tr("sample(env, policy, batchsz) plays dialogues; or env.reset() and env.step(action) do")
 _STATE = tr("each dialogue has its own, env.tracker after env.reset(); the policy sees it as the observation")
 _FIRST = tr("call env.reset() first: each dialogue has its own")
-OF_A_POLICY = {
-    "save": tr("write numpy.savez('policy.npz', **policy.weights())"),
-    "load": tr("write policy.set_weights(dict(numpy.load('policy.npz')))"),
-    "from_pretrained": tr("train one: weights of ConvLab-2 fit no network here"),
-    "init_session": tr("leave it out: a policy keeps nothing of a dialogue"),
-    "est_adv": tr("policy.update(epoch, n, s, a, r, mask) estimates the advantages"),
-    "vector": tr("env.observation_space and env.action_space say how states and acts are written as numbers"),
-    **dict.fromkeys(("policy", "value", "state_dict", "parameters"), tr("policy.weights() has all arrays, by name")),
-}
-"""Attributes of PPO and PG."""
 OF_THE_ENVIRONMENT = {
     "usr": tr("the user is env.user, after env.reset()"),
     "sys_dst": tr("the tracker is env.tracker, after env.reset()"),
@@ -38,7 +27,7 @@ OF_AN_AGENT = dict.fromkeys(
 )
 OF_A_RULE = {
     **OF_AN_AGENT,
-    "init_session": OF_A_POLICY["init_session"],
+    "init_session": tr("leave it out: a policy keeps nothing of a dialogue"),
     **dict.fromkeys(("save", "load", "weights", "policy"), tr("leave it out: the hand-written policy has no weights")),
 }
 """Attributes of RulePolicy."""
@@ -51,7 +40,7 @@ OF_THE_MODULE = {
     **dict.fromkeys(("TRADE", "SUMBT", "MDBT", "SUMBTTracker", "TRADEDST", "DST"), _DST),
     **dict.fromkeys(("UserPolicyAgendaMultiWoz", "UserPolicyVHUS", "VHUS"), tr("write RulePolicy(character='usr')")),
     **dict.fromkeys(("BiSession", "Session", "DealornotSession"), _PLAYED),
-    "Analyzer": tr("write {program} test NAME, for a run that has trained", program=PROGRAM),
+    "Analyzer": tr("the command test NAME counts what Analyzer does, for a run that has trained"),
     "MultiWozVector": tr("write Environment(..., features='convlab')"),
 }
 """Names of the module joystick.dialog, which is all that ConvLab-2's modules are."""
@@ -71,5 +60,6 @@ def absent(what: str, name: str, words: Mapping[str, str], names: Iterable[str] 
     if name.startswith("_"):
         return AttributeError(name)
     own = [each for each in names if not each.startswith("_")]
-    instead = tr("; {remark}", remark=words[name]) if name in words else did_you_mean(name, own)
+    near = words.get(name) or (tr("did you mean {hint}?", hint=hint) if (hint := nearest(name, own)) else "")
+    instead = tr("; {remark}", remark=near) if near else ""
     return AttributeError(tr("{module} has no {name!r}{instead}", module=what, name=name, instead=instead))

@@ -11,7 +11,7 @@ from gymnasium.spaces import Space
 from config.foreign.dialects import of_policy
 from config.read.loader import ConfigError, load
 from config.tell.language import tr
-from envs.dialog import other_words
+from config.tell.names import did_you_mean
 from framework.assemble.build import device_of
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Columns
@@ -19,6 +19,7 @@ from framework.data import algorithm
 from framework.data.algorithm import AlgorithmPolicy
 from framework.data.settings import whole
 from framework.dataset.columns import MASKS
+from framework.dialog.other_words import OF_A_POLICY
 from framework.errors import JoystickError
 
 DATASET = "multiwoz"
@@ -69,7 +70,13 @@ class SystemPolicy:
         """True if the environment says which actions are legal."""
 
     def __getattr__(self, name: str) -> Any:
-        raise other_words.absent(self.__dict__.get("name", ""), name, other_words.OF_A_POLICY, dir(type(self)))
+        if name.startswith("_"):
+            raise AttributeError(name)
+        word, own = OF_A_POLICY.get(name), [each for each in dir(type(self)) if not each.startswith("_")]
+        instead = tr("; {remark}", remark=word) if word else did_you_mean(name, own)
+        raise AttributeError(
+            tr("{module} has no {name!r}{instead}", module=self.__dict__.get("name", ""), name=name, instead=instead)
+        )
 
     def bind(self, env: Any) -> None:
         """Makes the networks for the spaces of an environment. Raises JoystickError if they are for others."""

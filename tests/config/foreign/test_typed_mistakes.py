@@ -102,7 +102,7 @@ def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
 
 
 def test_an_id_that_no_name_is_near_is_answered_with_the_list(capsys):
-    assert "there is no environment 'Foo'; python main.py list envs shows all" in answer(capsys, "--env", "Foo")
+    assert "there is no environment 'Foo'; the command list envs shows all" in answer(capsys, "--env", "Foo")
 
 
 class Started(joystick.Callbacks):
