@@ -147,6 +147,18 @@ class Tuning:
         return FIRST_LINE.format(program=PROGRAM, file=file) + text
 
 
+_RAYS = {"metric": "score", "num_samples": "samples", "search_alg": "search", "max_concurrent_trials": "jobs"}
+"""Argument of Ray's tune -> the setting of tune_cfg."""
+
+
+def _meant(key: str) -> str:
+    """Returns the end of a sentence about a setting that tune_cfg does not have."""
+    if key in _RAYS:
+        return tr("; did you mean {hint}?", hint=_RAYS[key])
+    names = TuneConfig.model_fields
+    return did_you_mean(key, names) or tr("; known are: {names}", names=", ".join(names))
+
+
 def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
     """Returns what a file and the words of a command ask for. flags: settings of tune_cfg, by name, and algo and env;
     options: finders, allow_import, into, and
@@ -329,7 +341,7 @@ def _settings(document: Document, problems: list[str]) -> TuneConfig | None:
     try:
         settings = TuneConfig.model_validate(values)
     except ValidationError as error:
-        errors = faults(error, TuneConfig, place, lambda key: did_you_mean(key, TuneConfig.model_fields))
+        errors = faults(error, TuneConfig, place, _meant)
         problems += [fault.sentence for fault in errors]
         return None
     for key, message, *_ in settings.checks():

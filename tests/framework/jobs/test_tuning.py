@@ -185,6 +185,8 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
         ("algo_cfg: {lr: {uniform: [-1e308, 1e308]}}", [], "expected two numbers of a size up to 1e+18"),
         ("algo_cfg: {lr: {grid: 3}}", [], "grid: got 3; expected a list of values"),
         ("algo_cfg: {lr: {choice: [1, 2, 1]}}", [], "choice: 1 is listed twice"),
+        (SPACE + "tune_cfg: {metric: best}", [], "tune_cfg.metric: unknown setting; did you mean score?"),
+        (SPACE + "tune_cfg: {foo: 3}", [], "tune_cfg.foo: unknown setting; known are: samples, search, batch, "),
         (SPACE + "tune_cfg: {sampels: 3}", [], "tune.yaml:2: tune_cfg.sampels: unknown setting; did you mean samples?"),
         (SPACE + "tune_cfg: 3", [], "tune.yaml:2: tune_cfg: got 3; expected lines of the form name: value"),
         (SPACE, ["tune_cfg.samples=x"], "command line: tune_cfg.samples: got 'x' (text)"),
