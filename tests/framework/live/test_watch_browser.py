@@ -66,6 +66,8 @@ def test_the_newest_run_is_shown_with_its_curve(browser: Browser, tasks: Path) -
     with served(tasks, browser) as server:
         opened(browser, server, "#shown svg.chart")
         assert names(browser) == ["Train_two", "Train_one"]
+        shown = browser.value("[5000, 1e9, 0.12345, 12345.6, null].map(value => short(value))")
+        assert shown == ["5,000", "1,000,000,000", "0.1235", "12,346", "–"], "a count is written as in the list"
         assert browser.text("#shown h2") == "PPO on CartPole-v1"
         assert "max_episode 20 reached" in browser.text("#shown")
         assert browser.value("document.querySelectorAll('#shown .chart circle').length") == 1
