@@ -69,9 +69,9 @@ class Dialect:
     """Yields the settings in flags that have settings of their own."""
     put_flags: Callable[[Source, Flags, Iterable[Source]], Iterable[str]] = lambda source, flags, others: ()
     """Adds the other flags to the source of the command line, and yields notes; others: sources that they depend on."""
-    rewrite: Callable[[Source, Finder, Finder, str | None], Changes] = lambda *_: Changes()
-    """Rewrites a file that is in the library's words by our names, as soon as it is read. The name is that of the
-    algorithm, if the command line has one."""
+    rewrite: Callable[[Source, Finder, Finder, dict[str, Any]], Changes] = lambda *_: Changes()
+    """Rewrites a file that is in the library's words by our names, as soon as it is read. The settings are
+    those of general_cfg on the command line."""
     put_policies: Callable[[Source, Callable[[str], str | None]], None] = lambda source, algorithm: None
     """Puts the policies of a source under policies_cfg, before the algorithms are chosen. The function returns
     our name of one."""

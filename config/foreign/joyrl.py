@@ -11,6 +11,9 @@ from config.tell.language import tr
 SOFT_UPDATE = 0.005
 """JoyRL's default of tau_soft_update."""
 
+CUSTOM = "custom"
+"""Value of device with which learner_device is the device, as it is without device."""
+
 TEST_MODES = ("test", "predict", "collect")
 """Values of mode with which nothing is trained."""
 
@@ -18,6 +21,10 @@ TEST_MODES = ("test", "predict", "collect")
 def is_test(scope: Any) -> bool:
     """Returns True for a run in which nothing is trained."""
     return scope.value("general_cfg.mode") in TEST_MODES
+
+
+def device_is_written(scope: Any) -> bool:
+    return scope.value("general_cfg.device") not in (None, CUSTOM)
 
 
 def gae_is_written(scope: Any) -> bool:

@@ -41,19 +41,21 @@ class Omission(NamedTuple):
 
 
 def is_joyrl(source: Source, find_env: Finder) -> bool:
-    """Returns True for settings that are written in JoyRL's words: with one of its keys, or an id as env_name."""
+    """Returns True for settings that are written in JoyRL's words: with one of its keys, or an id as env_name, or
+    device: custom."""
     general = source.sections.get("general_cfg", {})
     env_name, algo_name = str(general.get("env_name")), str(general.get("algo_name"))
     named = env_name not in find_env.available() and (env_name in joyrl.ENVS or re.fullmatch(r"\w+-v\d+", env_name))
     words = any(joyrl.row_of(section, key) for section in SECTIONS for key in source.sections.get(section, {}))
-    return bool(named) or words or algo_name.lower() in joyrl.ALGORITHMS
+    return bool(named) or words or general.get("device") == joyrl.CUSTOM or algo_name.lower() in joyrl.ALGORITHMS
 
 
-def rewrite(source: Source, find_algo: Finder, find_env: Finder, algo_name: str | None) -> Changes:
-    """Rewrites the settings of a file that is written in JoyRL's words."""
+def rewrite(source: Source, find_algo: Finder, find_env: Finder, stronger: Settings) -> Changes:
+    """Rewrites the settings of a file that is written in JoyRL's words. stronger: settings of general_cfg on the
+    command line."""
     if not is_joyrl(source, find_env):
         return Changes()
-    work = Rewriting(source, find_algo, find_env, algo_name).run()
+    work = Rewriting(source, find_algo, find_env, stronger).run()
     work.apply()
     return Changes(list(work.notes()), list(work.needless()), work.problems, work.defaults())
 
@@ -105,10 +107,13 @@ def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
 class Rewriting:
     """Settings of one source by our names. Nothing is lost: what cannot be rewritten is an omission."""
 
-    def __init__(self, source: Source, find_algo: Finder, find_env: Finder, algo_name: str | None = None) -> None:
-        """algo_name: algorithm of the run, if a stronger source names one."""
+    def __init__(self, source: Source, find_algo: Finder, find_env: Finder, stronger: Settings | None = None) -> None:
+        """stronger: settings of general_cfg in a stronger source, on which the meaning of others depends."""
         self.find_algo, self.find_env = find_algo, find_env
-        self.source, self.algo_name = source, algo_name
+        self.source = source
+        self.stronger = Source(written=True, sections={"general_cfg": stronger or {}})
+        algo_name = (stronger or {}).get("algo_name")
+        self.algo_name = algo_name if isinstance(algo_name, str) else None
         self.old: dict[str, Settings] = {name: dict(source.sections.get(name) or {}) for name in SECTIONS}
         self.new: dict[str, Settings] = {name: {} for name in SECTIONS}
         self.comments: dict[tuple[str, str], str] = {}
@@ -119,7 +124,7 @@ class Rewriting:
         self.places: dict[tuple[str, str], Place] = {}
         self.algo: type[AlgoConfig] | None = None
         """Model of the algorithm; None if there is no such algorithm."""
-        self.name = algo_name or "DQN"
+        self.name = self.algo_name or "DQN"
         self.env: type[EnvConfig] = EnvConfig
         self._at: tuple[str, str] | None = None
         """Section and key that is rewritten at the moment."""
@@ -129,7 +134,7 @@ class Rewriting:
         self._networks()
         self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig, "env_cfg": self.env}
         self.models["algo_cfg"] = self.algo or AlgoConfig
-        self.scope = Scope(self.models, [self.source])
+        self.scope = Scope(self.models, [self.source, self.stronger])
         for section, model in self.models.items():
             self.problems += doubled(self.source, section, model)
         for section, settings in self.old.items():
@@ -310,9 +315,10 @@ class Rewriting:
         """Returns why a setting does nothing in this file; empty if it does something."""
         if name == "max_episode" and self.algo and self.algo.OFFLINE:
             return tr("the run learns from data alone; max_update is its limit")
-        general = self.old["general_cfg"]
-        if name == "max_episode" and "test_eps" in general and general.get("mode") in joyrl.TEST_MODES:
+        if name == "max_episode" and "test_eps" in self.old["general_cfg"] and joyrl.is_test(self.scope):
             return tr("test_eps is the number of test episodes")
+        if name == "device" and value == joyrl.CUSTOM:
+            return tr("{key} decides", key="learner_device")
         key, values = joyrl.OVERRULED.get(name, ("", ()))
         return tr("{key} decides", key=key) if str(self.old["algo_cfg"].get(key)).lower() in values else ""
 
@@ -468,9 +474,9 @@ class Rewriting:
     def _processes(self) -> None:
         """Gives several workers what JoyRL gave them: processes under Ray, otherwise environments in one process."""
         general, count = self.new["general_cfg"], self.new["general_cfg"].get("n_workers") or 1
-        if count == 1 or general.get("mp_backend") == "ray":
+        if count == 1 or "ray" in (general.get("mp_backend"), self.stronger.sections["general_cfg"].get("mp_backend")):
             return
-        if "n_interactors" in self.old["general_cfg"]:
+        if "n_interactors" in self.old["general_cfg"] and not general.get("mp_backend"):
             self.put("general_cfg", "mp_backend", "ray", tr("added: n_interactors were Ray processes"))
         else:
             self._at = ("general_cfg", "n_workers")

@@ -172,9 +172,9 @@ class _Assembly(SourceStack):
         command_line = self.sources[-1].sections.get("general_cfg", {})
         source = sources.from_document(document, written=True)
         self.sources.insert(0, source)
-        algo, find_algo, find_env = command_line.get("algo_name"), self.finders["algo_name"], self.finders["env_name"]
+        find_algo, find_env = self.finders["algo_name"], self.finders["env_name"]
         for dialect in DIALECTS:
-            changes = dialect.rewrite(source, find_algo, find_env, algo if isinstance(algo, str) else None)
+            changes = dialect.rewrite(source, find_algo, find_env, command_line)
             self._keep(changes)
             if changes.defaults and self.general("load_checkpoint") is not True:
                 self.sources.insert(0, changes.defaults)

@@ -6,9 +6,9 @@ import jsonschema
 import pytest
 
 import main
-from config.foreign import convert, joyrl
+from config.foreign import convert, joyrl, joyrl_settings
 from config.foreign.table import Row
-from config.read import yaml_reader
+from config.read import sources, yaml_reader
 from config.read.loader import ConfigError, RunConfig, load
 from config.tell import json_schema
 from framework.catalog import ALGOS, ENVS
@@ -396,6 +396,49 @@ def test_a_test_plays_test_eps_episodes_and_collecting_writes_trajectories(tmp_p
         assert "  max_episode: 20  # was test_eps" in text
         assert "  collect_traj: true  # added: mode was collect" in text
         assert "Not converted" not in text
+
+
+@pytest.mark.parametrize(
+    ("general", "device"),
+    [
+        ("device: custom, learner_device: cuda", "auto"),
+        ("learner_device: cuda, interactor_device: cpu", "auto"),
+        ("device: custom, interactor_device: cpu, learner_device: cpu", "cpu"),
+        ("device: custom", "cpu"),
+        ("device: cpu, learner_device: cuda", "cpu"),
+        ("device: cuda, learner_device: cpu", "auto"),
+        ("device: custom, learner_device:", "cpu"),
+    ],
+)
+def test_the_device_of_the_learner_is_read_where_device_leaves_it_to_it(
+    general: str, device: str, tmp_path: Path
+) -> None:
+    assert loaded_file(f"general_cfg: {{{general}}}\n", tmp_path).general.device == device
+    assert main.main(["convert", str(tmp_path / "theirs.yaml")]) == 0
+
+
+@pytest.mark.parametrize("general", ["n_workers: 3", "mp_backend: single, n_workers: 3", "n_interactors: 3"])
+def test_ray_on_the_command_line_has_the_workers_of_the_file(general: str, tmp_path: Path) -> None:
+    text = f"general_cfg: {{train_eps: 5, {general}}}\n"
+    config = loaded_file(text, tmp_path, "general_cfg.mp_backend=ray")
+    assert (config.general.mp_backend, config.general.n_workers, config.env.n_envs) == ("ray", 3, 1)
+
+
+def test_a_file_that_says_single_starts_no_processes(tmp_path: Path) -> None:
+    config = loaded_file("general_cfg: {mp_backend: single, n_interactors: 3}\n", tmp_path)
+    assert (config.general.mp_backend, config.general.n_workers, config.env.n_envs) == ("single", 1, 3)
+    config = loaded_file("general_cfg: {n_interactors: 3}\n", tmp_path)
+    assert (config.general.mp_backend, config.general.n_workers) == ("ray", 3)
+
+
+def test_a_test_that_the_command_line_asks_for_plays_test_eps_episodes(tmp_path: Path) -> None:
+    for order in ("train_eps: 100, test_eps: 20", "test_eps: 20, train_eps: 100"):
+        text = f"general_cfg: {{{order}}}\n"
+        assert loaded_file(text, tmp_path).general.max_episode == 100
+        work = joyrl_settings.Rewriting(
+            sources.from_document(yaml_reader.parse(text, "old"), written=True), ALGOS, ENVS, {"mode": "test"}
+        )
+        assert work.run().new["general_cfg"]["max_episode"] == 20
 
 
 def test_the_quick_start_has_joyrls_defaults_where_it_leaves_out_a_setting(tmp_path: Path) -> None:
