@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from config.model.fields import is_number
 from config.tell.language import UserError, tr
 from envs.dialog.acts import ANY, Value
 from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, Domain, minutes
@@ -139,7 +140,7 @@ def load(folder: Path, domains: tuple[str, ...]) -> Database:
 def _read(folder: Path, domain: str) -> Any:
     path = folder / f"{domain}_db.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise DatabaseError("{path} is missing; each domain of the id has its file", path=path) from None
     except OSError as error:
@@ -155,7 +156,10 @@ def _entities(folder: Path, domain: Domain) -> list[Entity]:
         raise DatabaseError("{path} is not a list of objects, one for each {domain}", path=path, domain=domain.name)
     if not rows:
         raise DatabaseError("{path} has no entity", path=path)
-    entities: list[Entity] = [{slot: _text(row.get(slot)) for slot in sorted(domain.slots)} for row in rows]
+    entities: list[Entity] = [
+        {slot: _value(path, number, slot, row.get(slot)) for slot in sorted(domain.slots)}
+        for number, row in enumerate(rows, start=1)
+    ]
     if not any(value for entity in entities for value in entity.values()):
         raise DatabaseError(
             "{path} has no value of any slot of a {domain}: {slots}",
@@ -174,12 +178,31 @@ def _entities(folder: Path, domain: Domain) -> list[Entity]:
     return entities
 
 
-def _text(value: Any) -> str | None:
-    """Returns a value of a file as text; None if it is unknown, or no text and no number."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+def _value(path: Path, number: int, slot: str, value: Any) -> str | None:
+    """Returns a value of a file as text; None if it is unknown. number: the object's, from 1. Any other value would be
+    unknown without a word, and so meet every constraint."""
+    if value is None:
         return None
+    if not (isinstance(value, str) or is_number(value)):
+        raise DatabaseError(
+            "{path}: object {number} has {slot}: {value}; expected text or a number, such as yes for true",
+            path=path,
+            number=number,
+            slot=slot,
+            value=json.dumps(value, ensure_ascii=False)[:80],
+        )
     text = str(value).strip()
-    return None if text in ("", NOTHING) else text
+    if text in ("", NOTHING):
+        return None
+    if slot in (AFTER, BEFORE) and minutes(text) is None:
+        raise DatabaseError(
+            "{path}: object {number} has {slot}: {value}; expected a time such as 9:30",
+            path=path,
+            number=number,
+            slot=slot,
+            value=text[:80],
+        )
+    return text
 
 
 def _cars(folder: Path) -> dict[str, list[str]]:

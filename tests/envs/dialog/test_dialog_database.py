@@ -160,9 +160,8 @@ def test_the_town_has_the_numbers_that_it_should_have() -> None:
 
 
 def test_a_database_is_read_as_it_is(tmp_path: Path) -> None:
-    folder = write_town(
-        tmp_path, hotel=[{"stars": 4, "price": {"single": "50"}, "area": True, "phone": ["1"], "name": "x"}]
-    )
+    hotel = json.dumps([{"stars": 4, "price": {"single": "50"}, "area": None, "name": "x"}])
+    folder = write_town(tmp_path, hotel="\ufeff" + hotel)
     database = load(Path(folder), IDS["full"])
     entity = database.tables["hotel"].entities[0]
     assert (entity["stars"], entity["area"], entity["phone"]) == ("4", None, None)
@@ -180,6 +179,10 @@ def test_a_database_is_read_as_it_is(tmp_path: Path) -> None:
         ({"restaurant": ["x"]}, "restaurant_db.json is not a list of objects"),
         ({"restaurant": [{"Name": "x"}]}, "restaurant_db.json has no value of any slot of a restaurant: address, area"),
         ({"train": [{"day": "monday"}]}, "train_db.json has no departure in any object, which every train needs"),
+        ({"hotel": [{"internet": "yes"}, {"internet": True}]}, "hotel_db.json: object 2 has internet: true; expected text"),
+        ({"hotel": [{"phone": ["1"]}]}, 'hotel_db.json: object 1 has phone: ["1"]; expected text or a number'),
+        ({"hotel": [{"stars": float("nan")}]}, "hotel_db.json: object 1 has stars: NaN; expected text or a number"),
+        ({"train": [{"leaveAt": "noon"}]}, "train_db.json: object 1 has leaveAt: noon; expected a time such as 9:30"),
         ({"taxi": {"taxi_types": ["van"]}}, "taxi_db.json has no list taxi_colors"),
         ({"taxi": []}, "taxi_db.json has no list taxi_colors"),
     ],
