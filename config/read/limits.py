@@ -112,7 +112,12 @@ def leave_out(stack: SourceStack) -> Iterator[str]:
     if not given or stack.general("load_checkpoint") is True:
         return
     unused = []
+    epochs = any(source.written and "data_epochs" in source.sections.get("algo_cfg", {}) for source in stack.sources)
     for source in stack.sources:
+        passes = None if source.written or epochs else source.sections.get("algo_cfg", {}).get("data_epochs")
+        if passes and "max_update" in given:  # which it would set
+            unused.append(f"data_epochs {passes:,} ({source.places['algo_cfg'].parts['data_epochs'].text})")
+            source.put("algo_cfg", "data_epochs", None, place.parts["max_update"])
         settings = {} if source.written else source.sections.get("general_cfg", {})
         for key in AMOUNTS:
             if key not in written and is_limit(settings.get(key)):

@@ -492,6 +492,20 @@ def test_the_length_of_a_run_in_passes_over_the_data(tmp_path: Path) -> None:
         run_of(tmp_path, "IQL", "online", data_for(tmp_path, "IQL"), data_epochs=2, offline_updates=5)
 
 
+def test_a_written_number_of_updates_counts_and_not_the_passes_of_a_preset() -> None:
+    def config(*settings: str) -> RunConfig:
+        return load(None, settings, find_algo=ALGOS, find_env=ENVS, algo="BC", env="town")
+
+    updates = config("general_cfg.max_update=100")
+    assert (updates.general.max_update, updates.algo.data_epochs) == (100, None)
+    [note] = [note for note in updates.notes if note.startswith("not used, since ")]
+    assert note.startswith("not used, since max_update is written: data_epochs 40 (")
+    both = config("general_cfg.max_update=100", "algo_cfg.data_epochs=3")
+    assert both.algo.data_epochs == 3
+    assert "max_update becomes that of data_epochs: 3" in both.notes
+    assert config("general_cfg.max_time=100").algo.data_epochs == 40
+
+
 # collecting -----------------------------------------------------------------------------------------------
 
 
