@@ -27,6 +27,10 @@ def device_is_written(scope: Any) -> bool:
     return scope.value("general_cfg.device") not in (None, CUSTOM)
 
 
+def render_mode_is_written(scope: Any) -> bool:
+    return any(scope.written(section).get("render_mode") for section in ("general_cfg", "env_cfg"))
+
+
 def gae_is_written(scope: Any) -> bool:
     return "gae_lambda" in scope.written("algo_cfg")
 

@@ -319,6 +319,8 @@ class Rewriting:
             return tr("test_eps is the number of test episodes")
         if name == "device" and value == joyrl.CUSTOM:
             return tr("{key} decides", key="learner_device")
+        if name == "render_mode" and any(self.old[part].get("render") is False for part in ("general_cfg", "env_cfg")):
+            return tr("{key} decides", key="render: false")
         key, values = joyrl.OVERRULED.get(name, ("", ()))
         return tr("{key} decides", key=key) if str(self.old["algo_cfg"].get(key)).lower() in values else ""
 

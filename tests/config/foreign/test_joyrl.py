@@ -431,6 +431,23 @@ def test_a_file_that_says_single_starts_no_processes(tmp_path: Path) -> None:
     assert (config.general.mp_backend, config.general.n_workers) == ("ray", 3)
 
 
+@pytest.mark.parametrize(
+    ("general", "env", "mode"),
+    [
+        ("render: false, render_mode: human", "id: CartPole-v1", None),
+        ("render_mode: human, render: false", "id: CartPole-v1", None),
+        ("seed: 1", "render_mode: rgb_array, render: false", None),
+        ("render: true, render_mode: rgb_array", "id: CartPole-v1", "rgb_array"),
+        ("seed: 1", "render: true, render_mode: rgb_array", "rgb_array"),
+        ("render: false", "render: false", None),
+    ],
+)
+def test_a_file_that_is_not_to_render_shows_nothing(general: str, env: str, mode: str | None, tmp_path: Path) -> None:
+    """JoyRL's first presets say `render: false, render_mode: human`."""
+    config = loaded_file(f"general_cfg: {{{general}}}\nenv_cfg: {{{env}}}\n", tmp_path)
+    assert config.env.render_mode == mode
+
+
 def test_a_test_that_the_command_line_asks_for_plays_test_eps_episodes(tmp_path: Path) -> None:
     for order in ("train_eps: 100, test_eps: 20", "test_eps: 20, train_eps: 100"):
         text = f"general_cfg: {{{order}}}\n"
