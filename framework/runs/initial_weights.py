@@ -43,20 +43,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     state = agent.state()
     learner = agent.by_policy()[""]
     ours = {part: state[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
-    arrays: dict[str, dict[str, Array]] = {}
-    new: list[str] = []
-    for part, weights in ours.items():
-        its = theirs.get(part)
-        for key, weight in weights.items():
-            tensor = its.get(key) if isinstance(its, Mapping) else None
-            if tensor is not None and tensor.shape == weight.shape:
-                arrays.setdefault(part, {})[key] = tensor
-            else:
-                if tensor is None:
-                    unlike = ""
-                else:
-                    unlike = tr(" ({there} there, {here} here)", there=_shape(tensor), here=_shape(weight))
-                new.append(f"{part}.{key}{unlike}")
+    arrays, new, behind_new = _fit(ours, theirs)
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
         why = _no_weights(saved, new, config.algo_package.NAME)
@@ -64,7 +51,40 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     text = tr("weights of {saved}: {names}", saved=saved, names=_listed(taken, new))
     if new:
         text = tr("{taken}; new: {names}", taken=text, names=_listed(new, taken))
+    if behind_new:
+        text += tr(
+            "; {networks}: the layers differ from those there, and what is taken is of little use; give both runs the "
+            "same, such as algo_cfg.actor_layers",
+            networks=", ".join(behind_new),
+        )
     return Fitting(arrays, text)
+
+
+def _fit(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, Array]], list[str], dict[str, None]]:
+    """Returns their weights that fit ours; ours that are new, with their shapes; and the networks in which a new one
+    comes before one that fits, which was learned behind another one."""
+    arrays: dict[str, dict[str, Array]] = {}
+    new: list[str] = []
+    begun: set[str] = set()
+    behind_new: dict[str, None] = {}
+    for part, weights in ours.items():
+        its = theirs.get(part)
+        for key, weight in weights.items():
+            tensor = its.get(key) if isinstance(its, Mapping) else None
+            if tensor is not None and tensor.shape == weight.shape:
+                arrays.setdefault(part, {})[key] = tensor
+                if (network := _network(f"{part}.{key}")) in begun:
+                    behind_new[network] = None
+            else:
+                begun.add(_network(f"{part}.{key}"))
+                if tensor is None:
+                    unlike = ""
+                else:
+                    unlike = tr(" ({there} there, {here} here)", there=_shape(tensor), here=_shape(weight))
+                new.append(f"{part}.{key}{unlike}")
+    return arrays, new, behind_new
 
 
 def _no_weights(saved: str, new: Sequence[str], algorithm: str) -> str:

@@ -36,7 +36,7 @@ def test_weights_of_the_same_name_and_shape_are_taken_and_the_others_are_named(c
                f"algo_cfg.actor_layers={SMALL}") == 0  # fmt: skip
     capsys.readouterr()
     assert a2c("second", "general_cfg.start_from=first", "algo_cfg.lr=1e-12") == 0
-    assert "weights of tasks/first/models/best: networks.actor; new: networks.critic" in capsys.readouterr().out
+    assert "weights of tasks/first/models/best: networks.actor; new: networks.critic\n" in capsys.readouterr().out
     theirs, ours = weights("first"), weights("second")
     for key, value in theirs.items():
         np.testing.assert_allclose(ours[key], value, atol=1e-9)
@@ -45,6 +45,7 @@ def test_weights_of_the_same_name_and_shape_are_taken_and_the_others_are_named(c
     shown = capsys.readouterr().out
     assert "networks.actor.2.bias" in shown.partition("new:")[0]
     assert "networks.actor.0.weight (8x4 there, 9x4 here)" in shown
+    assert "; networks.actor, networks.critic: the layers differ from those there, and what is taken is of" in shown
 
 
 def test_an_algorithm_without_networks_says_so(capsys: Any) -> None:
