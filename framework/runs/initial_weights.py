@@ -63,11 +63,11 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
 def _fit(
     ours: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> tuple[dict[str, dict[str, Array]], list[str], dict[str, None]]:
-    """Returns their weights that fit ours; ours that are new, with their shapes; and the networks in which a new one
-    comes before one that fits, which was learned behind another one."""
+    """Returns their weights that fit ours; ours that are new, with their shapes; and the networks in which one of
+    another shape comes before one that fits, which was learned behind it."""
     arrays: dict[str, dict[str, Array]] = {}
     new: list[str] = []
-    begun: set[str] = set()
+    reshaped: set[str] = set()
     behind_new: dict[str, None] = {}
     for part, weights in ours.items():
         its = theirs.get(part)
@@ -75,13 +75,13 @@ def _fit(
             tensor = its.get(key) if isinstance(its, Mapping) else None
             if tensor is not None and tensor.shape == weight.shape:
                 arrays.setdefault(part, {})[key] = tensor
-                if (network := _network(f"{part}.{key}")) in begun:
+                if (network := _network(f"{part}.{key}")) in reshaped:
                     behind_new[network] = None
             else:
-                begun.add(_network(f"{part}.{key}"))
                 if tensor is None:
                     unlike = ""
                 else:
+                    reshaped.add(_network(f"{part}.{key}"))
                     unlike = tr(" ({there} there, {here} here)", there=_shape(tensor), here=_shape(weight))
                 new.append(f"{part}.{key}{unlike}")
     return arrays, new, behind_new
