@@ -14,7 +14,7 @@ from config.model.schema import FILM
 from config.tell.language import tr
 
 LISTS = ("value_layers", "actor_layers", "critic_layers")
-_ACTIVATIONS = {"linear": "none", "swish": "silu", "leaky_relu": "leakyrelu"}
+_ACTIVATIONS = {None: "none", "linear": "none", "swish": "silu", "leaky_relu": "leakyrelu"}
 
 
 def of_ale(scope: Scope) -> bool:
@@ -23,7 +23,12 @@ def of_ale(scope: Scope) -> bool:
 
 
 def not_recurrent(scope: Scope) -> bool:
-    return _model(scope, "use_lstm") is not True
+    return not any(_model(scope, word) is True for word in ("use_lstm", "use_attention"))
+
+
+def without_hiddens(scope: Scope) -> bool:
+    """Returns True if the layers of `post_fcnet_hiddens` are the only ones."""
+    return _model(scope, "fcnet_hiddens") == []
 
 
 def waits(scope: Scope) -> bool:
@@ -57,11 +62,12 @@ def layers(value: Any, scope: Scope) -> Meaning:
 
 def shares_layers(scope: Scope) -> bool:
     """Returns True if policy and value function of an algorithm have their layers in common."""
-    return _model(scope, "vf_share_layers", scope.word("vf_share_layers")) is True
+    return _model(scope, "vf_share_layers") is True
 
 
 def _model(scope: Scope, word: str, default: Any = None) -> Any:
-    return scope.word(f"model.{word}", default)
+    """Returns the value of a word of `model`, which old files have beside it."""
+    return scope.word(f"model.{word}", scope.word(word, default))
 
 
 def _own_lists(scope: Scope) -> set[str]:
@@ -75,33 +81,61 @@ def _own_lists(scope: Scope) -> set[str]:
 
 def _matters_for_images(scope: Scope) -> bool:
     """Returns True if the convolutions have to be written: fcnet_hiddens are not used with pictures."""
-    words = ("conv_filters", "post_fcnet_hiddens", "use_lstm", "custom_model")
-    other = _model(scope, "conv_activation", "relu") != "relu"
+    words = ("conv_filters", "post_fcnet_hiddens", "use_lstm", "use_attention", "custom_model")
+    other = _activation(scope, "conv_activation", "relu") != "relu"
     return other or shares_layers(scope) or any(_model(scope, word) for word in words)
 
 
 def _trunk(scope: Scope, image: bool) -> Iterator[Settings]:
     """Yields convolutions or linear layers."""
     if module := _model(scope, "custom_model"):
-        options = _model(scope, "custom_model_config", _model(scope, "custom_options", {}))
+        options = _own_options(scope)
         yield {"layer_type": "custom", "module": module, **({"options": options} if options else {})}
         return
     dim = _model(scope, "dim", 84)
     filters = _model(scope, "conv_filters") or (DEFAULT_FILTERS.get(dim) if image else None)
     if filters:
-        yield from convolutions(filters, dim, activation_of(_model(scope, "conv_activation", "relu")))
+        yield from convolutions(filters, dim, _activation(scope, "conv_activation", "relu"))
         if hiddens := _model(scope, "post_fcnet_hiddens"):
-            yield linear(hiddens, activation_of(_model(scope, "post_fcnet_activation", "relu")))
-    elif hiddens := _model(scope, "fcnet_hiddens", [256, 256]):
-        yield linear(hiddens, activation_of(_model(scope, "fcnet_activation", "tanh")))
+            yield linear(hiddens, _activation(scope, "post_fcnet_activation", "relu"))
+        return
+    first, last = _model(scope, "fcnet_hiddens", [256, 256]), _model(scope, "post_fcnet_hiddens", [])
+    if sizes := [size for part in (first, last) for size in (part if isinstance(part, list) else [part])]:
+        kind = ("fcnet_activation", "tanh") if first else ("post_fcnet_activation", "relu")
+        yield linear(sizes, _activation(scope, *kind))
+
+
+def _own_options(scope: Scope) -> Any:
+    """Returns the options of a model and of a preprocessor of the user's own."""
+    return _model(scope, "custom_model_config", _model(scope, "custom_options", {}))
+
+
+def own_options(value: Any, scope: Scope) -> Meaning:
+    """Translates the options of a model, of a preprocessor, or of both."""
+    if not _model(scope, "custom_preprocessor"):
+        return layers_with("custom_model")(value, scope)
+    settings = layers(value, scope).settings if _model(scope, "custom_model") else {}
+    return Meaning({**settings, **wrappers(value, scope).settings})
 
 
 def _head(scope: Scope) -> Iterator[Settings]:
     """Yields what follows the trunk: a recurrent layer, and the hidden layers of a value network."""
     if _model(scope, "use_lstm") is True:
         yield {"layer_type": "lstm", "layer_size": [_model(scope, "lstm_cell_size", 256)]}
+    if _model(scope, "use_attention") is True:
+        yield from _attention(scope)
     if (sizes := scope.word("hiddens")) and scope.has("algo_cfg.value_layers"):
         yield linear(sizes, "relu")
+
+
+def _attention(scope: Scope) -> Iterator[Settings]:
+    """Yields a layer for each transformer unit."""
+    if _model(scope, "use_lstm") is True:
+        raise NoCounterpartError("use_lstm and use_attention are both true; keep one of them")
+    units, window = _model(scope, "attention_num_transformer_units", 1), _model(scope, "attention_memory_inference", 50)
+    for _ in range(units if isinstance(units, int) else 1):
+        size, heads = _model(scope, "attention_dim", 64), _model(scope, "attention_num_heads", 1)
+        yield {"layer_type": "attention", "layer_size": [size], "window": window, "heads": heads}
 
 
 def _single(built: list[Settings]) -> Iterator[Settings]:
@@ -142,7 +176,14 @@ def same_padding(size: int, kernel: int, stride: int) -> int:
 
 
 def activation_of(name: Any) -> Any:
-    return _ACTIVATIONS.get(name, name) if isinstance(name, str) else name
+    return _ACTIVATIONS.get(name, name) if isinstance(name, str | None) else name
+
+
+def _activation(scope: Scope, word: str, default: str) -> Any:
+    """Returns an activation of `model`. A null that is written is none here, and not the default."""
+    names = (word, f"model.{word}")
+    cells = [source.foreign[name] for source in scope.sources for name in names if name in source.foreign]
+    return activation_of(cells[-1][0] if cells else default)
 
 
 def layers_with(word: str) -> Translation:
@@ -233,7 +274,11 @@ def wrappers(value: Any, scope: Scope) -> Meaning:
     preprocessor, size = _model(scope, "custom_preprocessor"), _model(scope, "dim", 84)
     resized = [] if size == 84 else [{"wrapper_name": "Resize", "shape": size}]
     gray = ["GrayScale"] if _model(scope, "grayscale") is True else []
-    return Meaning({"env_cfg.wrappers": [*gray, *resized, *([preprocessor] if preprocessor else [])]})
+    options = _own_options(scope)
+    if not isinstance(options, dict):
+        raise NoCounterpartError("expected a mapping (name: value)")
+    own = [{"wrapper_name": preprocessor, **options} if options else preprocessor] if preprocessor else []
+    return Meaning({"env_cfg.wrappers": [*gray, *resized, *own]})
 
 
 def filmed(value: Any, scope: Scope) -> Meaning:

@@ -378,5 +378,12 @@ def custom_problems(layer: Custom) -> Iterator[str]:
     if not isinstance(kind, type) or torch is None or not issubclass(kind, torch.nn.Module):
         yield tr("{module} is not a class that inherits from torch.nn.Module", module=layer.module)
         return
+    if "num_outputs" in {parameter.name for parameter in own.parameters_of(kind) or ()}:
+        yield tr(
+            "{module} is made as a model of RLlib; a layer is made as Class(in_shape, **options), gives its features, "
+            "and the output layer follows by itself (docs/networks.md, Custom layers)",
+            module=layer.module,
+        )
+        return
     for key, message, *_ in own.keyword_problems(kind, layer.options, skip=1):
         yield f"{layer.module}: options: {key}: {message}"

@@ -46,6 +46,7 @@ def test_null_is_accepted_for_every_word(table: dict[str, Any]) -> None:
     known = scope()
     settings = {word: rllib.meaning_of(word, None, known).settings for word in table}
     expected = {word: ours for word, ours in NULLS.items() if word in table}
+    expected |= {word: settings[word] for word in NULLS_OF_LAYERS if word in table}
     assert {word: ours for word, ours in settings.items() if ours} == expected
 
 
@@ -55,6 +56,8 @@ NULLS = {
     "horizon": {"general_cfg.max_step": -1},
 }
 """Words whose null is another one than the default here."""
+NULLS_OF_LAYERS = ("fcnet_activation", "model.fcnet_activation")
+"""Words whose null is an activation of layers: none."""
 
 
 def test_a_word_that_needs_nothing_is_accepted_at_every_value_for_which_that_is_so() -> None:
@@ -147,6 +150,14 @@ def test_the_defaults_of_a_model_are_accepted_as_they_are_in_a_program() -> None
         ({"grayscale": True, "dim": 64}, "env.wrappers", ["GrayScale", {"wrapper_name": "Resize", "shape": 64}]),
         ({"num_framestacks": 3}, "env.wrappers", [{"wrapper_name": "FrameStack", "stack_size": 3}]),
         ({"lstm_cell_size": 64}, "algo.actor_layers", [("linear", [64]), ("linear", [64])]),
+        ({"post_fcnet_hiddens": [32]}, "algo.actor_layers", [("linear", [256, 256, 32])]),
+        ({"fcnet_hiddens": 64, "post_fcnet_hiddens": 32}, "algo.actor_layers", [("linear", [64, 32])]),
+        ({"use_attention": True}, "algo.critic_layers", [("linear", [256, 256]), ("attention", [64])]),
+        (
+            {"use_attention": True, "attention_num_transformer_units": 2, "attention_dim": 32, "max_seq_len": 20},
+            "algo.actor_layers",
+            [("linear", [256, 256]), ("attention", [32]), ("attention", [32])],
+        ),
     ],
 )
 def test_a_word_of_a_model_sets_what_the_page_says(model: dict[str, Any], path: str, expected: Any) -> None:
@@ -155,6 +166,47 @@ def test_a_word_of_a_model_sets_what_the_page_says(model: dict[str, Any], path: 
     if key.endswith("_layers"):
         value = [(layer.layer_type, layer.layer_size) for layer in value]
     assert value == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "activations"),
+    [
+        ({"fcnet_activation": None}, ["none"]),
+        ({"fcnet_hiddens": [], "post_fcnet_hiddens": [32]}, ["relu"]),
+        ({"fcnet_hiddens": [], "post_fcnet_hiddens": [32], "post_fcnet_activation": None}, ["none"]),
+        ({"post_fcnet_hiddens": [32], "post_fcnet_activation": "relu"}, ["tanh"]),
+        ({"conv_filters": FILTERS, "conv_activation": None}, ["none", "none", "none"]),
+    ],
+    ids=str,
+)
+def test_an_activation_is_that_of_the_layers_that_rllib_gives_it_to(
+    model: dict[str, Any], activations: list[str]
+) -> None:
+    assert [layer.activation for layer in of("PPO", model=model).algo.actor_layers] == activations
+
+
+def test_words_of_a_model_beside_it_set_what_they_set_within_it() -> None:
+    for model in (
+        {"fcnet_hiddens": [32], "fcnet_activation": "relu"},
+        {"fcnet_hiddens": [32], "fcnet_activation": None},
+        {"use_lstm": True},
+    ):
+        assert of("PPO", **model).algo == of("PPO", model=model).algo
+
+
+def test_the_window_and_the_heads_of_attention_are_those_of_rllib() -> None:
+    words = {"attention_num_heads": 2, "attention_memory_inference": 10, "attention_head_dim": 16}
+    layer = of("PPO", model={"use_attention": True, **words}).algo.actor_layers[-1]
+    assert (layer.window, layer.heads) == (10, 2)
+    assert of("PPO", model={"use_attention": True}).algo.actor_layers[-1].window == 50
+    [problem, _] = problems(algo="PPO", config={"model": {"use_attention": True, "use_lstm": True}})
+    assert "use_lstm and use_attention are both true; keep one of them" in problem
+
+
+@pytest.mark.parametrize("word", ["lstm_weights_initializer", "log_std_clip_param", "attention_use_n_prev_actions"])
+def test_a_word_that_would_do_nothing_is_refused(word: str) -> None:
+    [problem] = problems(algo="PPO", config={"model": {word: 7}})
+    assert problem.startswith(f"Python: config: model.{word}: ")
 
 
 @pytest.mark.parametrize(
@@ -211,8 +263,32 @@ def test_a_model_of_ones_own_is_a_custom_layer(tmp_path: Path, monkeypatch: pyte
     assert (layer.layer_type, layer.module, layer.options) == ("custom", "mine_of_rllib:Net", {"width": 8})
 
 
+def test_the_options_are_those_of_the_preprocessor_and_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "both_of_rllib.py").write_text(
+        "import gymnasium, torch\n"
+        "class Net(torch.nn.Module):\n    def __init__(self, in_shape, width): super().__init__()\n"
+        "class Prep(gymnasium.Wrapper):\n    def __init__(self, env, width): super().__init__(env)\n"
+        "class OfRllib(torch.nn.Module):\n"
+        "    def __init__(self, obs_space, action_space, num_outputs, model_config, name): super().__init__()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    own = {"algo": "PPO", "allow_import": ["both_of_rllib"]}
+    options = {"custom_preprocessor": "both_of_rllib:Prep", "custom_options": {"width": 8}}
+    config = loaded(**own, config={"model": options})
+    assert config.env.wrappers == [{"wrapper_name": "both_of_rllib:Prep", "width": 8}]
+    both = loaded(**own, config={"model": {**options, "custom_model": "both_of_rllib:Net"}})
+    assert both.env.wrappers == config.env.wrappers
+    assert both.algo.actor_layers[0].options == {"width": 8}
+    said = problems(**own, config={"model": {"custom_model": "both_of_rllib:OfRllib"}})
+    assert all("OfRllib is made as a model of RLlib; a layer is made as Class(in_shape" in one for one in said)
+    said = problems(**own, config={"model": {**options, "custom_options": [8]}})
+    assert all("expected a mapping (name: value)" in one for one in said)
+
+
 def test_all_faults_of_a_model_are_reported_at_once() -> None:
-    said = problems(algo="PPO", config=json.dumps({"model": {"dimm": 42, "use_attention": True, "use_lstm": 3}}))
+    said = problems(algo="PPO", config=json.dumps({"model": {"dimm": 42, "use_attention": 1, "use_lstm": 3}}))
     assert len(said) == 3
     assert "--config: model.dimm: is not a word of model; did you mean dim?" in said
 
