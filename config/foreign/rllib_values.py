@@ -41,6 +41,12 @@ def learns_offline(scope: Scope) -> bool:
     return bool(getattr(scope.models.get("algo_cfg"), "OFFLINE", False))
 
 
+def plays_nothing(scope: Scope) -> bool:
+    """Returns True for a run whose transitions are all recorded."""
+    recorded = scope.word("input", "sampler")
+    return learns_offline(scope) or (recorded != "sampler" and not isinstance(recorded, dict))
+
+
 # ----------------------------------------------------------------------------------------------------- networks
 
 
@@ -559,7 +565,7 @@ def minari_of_d4rl(value: Any, scope: Scope) -> Meaning:
     """Translates a set of D4RL such as d4rl.hopper-medium-v0, which Minari has as hopper/medium-v0."""
     env_name, _, kind = re.sub(r"-v\d+$", "", value.removeprefix("d4rl.")).partition("-")
     name = f"minari:mujoco/{env_name}/{kind or 'medium'}-v0"
-    return Meaning(dict.fromkeys(scope.algo("data"), name), tr("Minari has the sets of D4RL for present environments"))
+    return recorded(name, scope)._replace(remark=tr("Minari has the sets of D4RL for present environments"))
 
 
 def data_files(value: Any, scope: Scope) -> Meaning:
@@ -567,7 +573,30 @@ def data_files(value: Any, scope: Scope) -> Meaning:
     paths = value.get("paths", value.get("path"))
     if paths is None:
         raise NoCounterpartError("expected {paths: FILES}; algo_cfg.data names them here")
-    return Meaning(dict.fromkeys(scope.algo("data"), paths))
+    return recorded(paths, scope)
+
+
+def recorded(value: Any, scope: Scope) -> Meaning:
+    """Translates recorded data, from which alone a run learns in RLlib."""
+    settings = dict.fromkeys(scope.algo("data"), value)
+    kind: Any = scope.models["algo_cfg"]
+    collects = scope.has("algo_cfg.offline_updates") and not (kind.OFFLINE or getattr(kind, "IMITATES", False))
+    if not collects or scope.value("algo_cfg.offline_updates") is not None:
+        return Meaning(settings)
+    alone = {"algo_cfg.offline_updates": -1}
+    return Meaning(settings | alone, tr("the run learns from the data alone; general_cfg.max_update is its length"))
+
+
+def mixture(value: Any, scope: Scope) -> Meaning:
+    """Translates shares of one source of data and of what is collected."""
+    [*files] = (name for name in value if name != "sampler")
+    shares = list(value.values())
+    if len(files) != 1 or not all(is_number(share) and share >= 0 for share in shares) or not sum(shares):
+        raise NoCounterpartError("a mixture of data is algo_cfg.data: [FILES] with algo_cfg.data_share")
+    if not value.get("sampler"):
+        return recorded(files[0], scope)
+    paths = (*scope.algo("data"), *scope.algo("data_share"))
+    return Meaning(dict(zip(paths, (files[0], value[files[0]] / sum(shares)), strict=True)))
 
 
 def log_level(value: Any, scope: Scope) -> Meaning:

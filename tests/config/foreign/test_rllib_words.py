@@ -287,6 +287,21 @@ def test_the_options_are_those_of_the_preprocessor_and_of_the_model(
     assert all("expected a mapping (name: value)" in one for one in said)
 
 
+def test_recorded_data_are_learned_from_alone() -> None:
+    alone = of("DQN", input="traces", explore=False, input_evaluation=[])
+    assert (alone.algo.data, alone.algo.offline_updates) == (["traces"], -1)
+    assert of("DQN", input={"traces": 1.0}).algo == alone.algo
+    assert of("DQN", input="dataset", input_config={"paths": "traces"}).algo == alone.algo
+    mixed = of("DQN", input={"sampler": 3, "traces": 1}).algo
+    assert (mixed.data, mixed.offline_updates, mixed.data_share) == (["traces"], None, 0.25)
+    assert of("BC", input="traces", explore=False).algo.offline_updates is None  # never collects
+    for value in ({"a": 0.5, "b": 0.5}, {"sampler": 0.5, "a": "half"}, {"a": 0, "sampler": 0}):
+        [problem] = problems(algo="DQN", config={"input": value})
+        assert "a mixture of data is algo_cfg.data: [FILES] with algo_cfg.data_share" in problem
+    [problem] = problems(algo="DQN", config={"explore": False})
+    assert "training explores" in problem
+
+
 def test_all_faults_of_a_model_are_reported_at_once() -> None:
     said = problems(algo="PPO", config=json.dumps({"model": {"dimm": 42, "use_attention": 1, "use_lstm": 3}}))
     assert len(said) == 3
