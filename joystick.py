@@ -206,6 +206,7 @@ def __getattr__(name: str) -> Any:
 
 def _instead(name: str, names: Collection[str]) -> str:
     """Returns the end of a sentence about a name that is not one of these: what to write in its place."""
+    from config.foreign.rllib_keys import ALGORITHMS
     from config.tell.language import tr
     from config.tell.names import did_you_mean
     from framework.catalog import ALGOS
@@ -215,6 +216,7 @@ def _instead(name: str, names: Collection[str]) -> str:
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
         return tr("; {remark}", remark=instead)
     algos = {key.lower(): ALGOS.get(key).NAME for key in ALGOS.available()}
+    algos = {their.lower(): row.settings for their, row in ALGORITHMS.items() if row.settings} | algos
     if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
         return tr('; joystick.policy("{algo}", env) is a policy of this algorithm', algo=algo)
     algo = algos.get(name.lower()) or algos.get(stem_of(name).lower())

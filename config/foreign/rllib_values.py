@@ -11,6 +11,7 @@ from config.foreign.values import Settings, linear, rates
 from config.model.fields import is_number
 from config.model.memory_spec import whole_rounds
 from config.model.schema import FILM
+from config.own import objects as own
 from config.tell.language import tr
 
 LISTS = ("value_layers", "actor_layers", "critic_layers")
@@ -283,8 +284,8 @@ def wrappers(value: Any, scope: Scope) -> Meaning:
     options = _own_options(scope)
     if not isinstance(options, dict):
         raise NoCounterpartError("expected a mapping (name: value)")
-    own = [{"wrapper_name": preprocessor, **options} if options else preprocessor] if preprocessor else []
-    return Meaning({"env_cfg.wrappers": [*gray, *resized, *own]})
+    mine = [{"wrapper_name": preprocessor, **options} if options else preprocessor] if preprocessor else []
+    return Meaning({"env_cfg.wrappers": [*gray, *resized, *mine]})
 
 
 def filmed(value: Any, scope: Scope) -> Meaning:
@@ -576,8 +577,24 @@ def data_files(value: Any, scope: Scope) -> Meaning:
     return recorded(paths, scope)
 
 
+def _refuse_function(value: Any) -> None:
+    """Raises NoCounterpartError for a function of a program, which stands here by its name."""
+    if isinstance(value, str) and (own.is_registered(value) or own.comes_from_python(value)):
+        raise NoCounterpartError(
+            "expected a path, and no function; a run steps its environment itself, and joystick.load(NAME).act(obs) "
+            "gives actions to a program outside"
+        )
+
+
+def traced(value: Any, scope: Scope) -> Meaning:
+    """Translates where transitions are written to."""
+    _refuse_function(value)
+    return Meaning({"general_cfg.traces": "results/traces"}, tr("in the task directory; algo_cfg.data reads it"))
+
+
 def recorded(value: Any, scope: Scope) -> Meaning:
     """Translates recorded data, from which alone a run learns in RLlib."""
+    _refuse_function(value)
     settings = dict.fromkeys(scope.algo("data"), value)
     kind: Any = scope.models["algo_cfg"]
     collects = scope.has("algo_cfg.offline_updates") and not (kind.OFFLINE or getattr(kind, "IMITATES", False))

@@ -16,7 +16,8 @@ def with_hints(words: Mapping[str, str]) -> Callable[[Callable[Arguments, Return
     """Returns what makes a function answer for arguments that it does not have. words: argument -> what to write."""
 
     def answering(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-        call, names = function.__name__, inspect.signature(function).parameters
+        call = function.__qualname__.removesuffix(".__init__")
+        names = inspect.signature(function).parameters
 
         @wraps(function)
         def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:

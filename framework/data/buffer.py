@@ -337,6 +337,8 @@ class ReplayBuffer:
 
     def __getattr__(self, key: str) -> Any:
         tree = {} if key.startswith("_") else self._table.tree
+        if key in ("info", "policy") and key not in tree:
+            return Batch()  # reserved, and shown by print
         if key not in tree:
             empty = tr("they have none before the first one is added")
             keys = tr("they have {keys}", keys=", ".join(tree)) if tree else empty

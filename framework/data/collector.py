@@ -13,10 +13,12 @@ import envs
 from algos.base import Act, Actor, EnvSpec, Progress, Streams
 from config.model.composite import Composite
 from config.model.fields import is_whole
+from config.tell.arguments import with_hints
 from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect import collector
 from framework.collect.fragment import Episode, Recorder
+from framework.data.absent_names import ARGUMENTS
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
@@ -31,6 +33,7 @@ _LONGEST = 100_000
 class Collector:
     """Steps environments with a policy. Every episode has its own seed, which follows from `seed`, row and number."""
 
+    @with_hints(ARGUMENTS)
     def __init__(
         self,
         policy: Policy,
@@ -104,6 +107,7 @@ class Collector:
         self.reset_env()
         self.reset_buffer()
 
+    @with_hints(ARGUMENTS)
     def collect(
         self,
         n_step: int | None = None,

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import nn
 
+from config.tell.language import tr
+from framework.data.absent_names import OF_A_POLICY
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.conversion import to_numpy
@@ -43,6 +45,12 @@ class Policy(nn.Module, ABC):
     def __init__(self, observation_space: Any = None, action_space: Any = None) -> None:
         """Keeps the spaces, for the policy's own use. What has been assigned before it is called stays."""
         self.observation_space, self.action_space = observation_space, action_space
+
+    def __getattr__(self, name: str) -> Any:
+        if remedy := OF_A_POLICY.get(name):
+            kind = type(self).__name__
+            raise AttributeError(tr("{kind} has no attribute {name!r}; {remedy}", kind=kind, name=name, remedy=remedy))
+        return super().__getattr__(name)
 
     @abstractmethod
     def forward(self, batch: Batch, state: Any = None) -> Batch:

@@ -17,6 +17,10 @@ OF_A_RUN = {
     "local_evaluator": tr("run.agent and run.foreach_env(f)"), "foreach_evaluator": "run.foreach_worker(f)",
     "foreach_evaluator_with_index": tr("run.foreach_worker(f), which gets agent and index"), "env_runner": "run.agent",
     "foreach_policy": "run.foreach_worker(f)", "export_model": _EXPORT, "export_policy_model": _EXPORT,
+    "from_checkpoint": "joystick.Run.resume(NAME)", "logdir": "run.task", "get_config": "run.config",
+    "iteration": "run.train()['iteration']", "get_module": "run.agent", "learner_group": "run.agent",
+    "env_runner_group": "run.foreach_worker(f)", "set_state": "run.restore(N)", "get_state": "run.save()",
+    "import_model": tr("joystick.Run(..., general_cfg={'start_from': NAME})"),
     "export_policy_checkpoint": "run.save()", "save_checkpoint": "run.save()", "save_to_path": "run.save()",
 }  # fmt: skip
 """Methods."""
@@ -61,6 +65,34 @@ OF_THE_MODULE = {
     "function": tr("give the function itself"),
 }  # fmt: skip
 """Names of the module joystick."""
+_LAYER = tr("a model of your own is a torch.nn.Module as a custom layer (docs/networks.md)")
+_WRAPPER = tr("write a wrapper: env_cfg={'wrappers': ['my_module:MyWrapper']}")
+_OUTSIDE = tr("a run steps its environment itself; joystick.load(NAME).act(obs) gives actions to a program outside")
+_TRACES = tr("general_cfg={'traces': 'results/traces'} writes them, and joystick.read_traces(folder) reads them")
+_GROUP = tr("policies_cfg names the agents of each policy, and QMIX and VDN need no groups (docs/agents.md)")
+_DISTRIBUTION = tr("the distribution follows from the action space; another one is an algorithm of your own")
+_SCHEDULER = tr("write joystick.tune(what, space, scheduler='pbt') or 'halving' (docs/tuning.md)")
+_ALGORITHM = tr("an algorithm of your own is a package (docs/algorithms.md)")
+OF_THE_MODULE |= {
+    **dict.fromkeys(("TorchModelV2", "TFModelV2", "ModelV2", "RecurrentNetwork", "FullyConnectedNetwork"), _LAYER),
+    **dict.fromkeys(("VisionNetwork", "RLModule", "TorchRLModule", "RLModuleSpec", "Catalog", "PPOCatalog"), _LAYER),
+    **dict.fromkeys(("MultiRLModule", "MultiRLModuleSpec", "PolicySpec"), _GROUP),
+    **dict.fromkeys(("register_custom_preprocessor", "Connector", "ConnectorV2", "wrap_deepmind"), _WRAPPER),
+    **dict.fromkeys(("ExternalEnv", "ExternalMultiAgentEnv", "PolicyClient", "PolicyServerInput"), _OUTSIDE),
+    **dict.fromkeys(("JsonReader", "JsonWriter", "SampleBatchBuilder", "InputReader", "OutputWriter"), _TRACES),
+    **dict.fromkeys(("with_agent_groups", "GroupAgentsWrapper"), _GROUP),
+    **dict.fromkeys(("register_custom_action_dist", "ActionDistribution", "TorchDistributionWrapper"), _DISTRIBUTION),
+    **dict.fromkeys(("PopulationBasedTraining", "ASHAScheduler", "AsyncHyperBandScheduler"), _SCHEDULER),
+    **dict.fromkeys(("HyperBandScheduler", "MedianStoppingRule", "PB2"), _SCHEDULER),
+    **dict.fromkeys(("build_trainer", "build_torch_policy", "build_tf_policy", "build_policy_class"), _ALGORITHM),
+    **dict.fromkeys(("Learner", "LearnerGroup", "TorchPolicy", "TFPolicy", "Trainable"), _ALGORITHM),
+    "SampleBatch": tr("a sample is a joystick.Batch"),
+    "MultiAgentBatch": tr("a sample is a joystick.Batch"),
+    "run_experiments": tr("write joystick.tune(what, space), or {program} -f FILE", program=PROGRAM),
+    "AlgorithmConfig": tr('write joystick.Run("PPO", env, config={...})'),
+    "rllib": tr('write joystick.Run("PPO", env, config={...})'),
+    "TaskSettableEnv": tr("an environment with set_phase(value) follows general_cfg.curriculum (docs/curriculum.md)"),
+}
 _TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")
 
 

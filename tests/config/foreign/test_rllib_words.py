@@ -17,6 +17,7 @@ from config.foreign.experiments import load_all
 from config.foreign.rllib_keys import CONFIG, HINTS, MAPPINGS, PARTS, RULES, TABLES, plain
 from config.foreign.rllib_values import same_padding
 from config.foreign.table import Scope
+from config.own import objects as own
 from config.read.loader import ConfigError
 from framework.catalog import ALGOS, ENVS
 from main import main
@@ -274,16 +275,16 @@ def test_the_options_are_those_of_the_preprocessor_and_of_the_model(
         "    def __init__(self, obs_space, action_space, num_outputs, model_config, name): super().__init__()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    own = {"algo": "PPO", "allow_import": ["both_of_rllib"]}
+    run = {"algo": "PPO", "allow_import": ["both_of_rllib"]}
     options = {"custom_preprocessor": "both_of_rllib:Prep", "custom_options": {"width": 8}}
-    config = loaded(**own, config={"model": options})
+    config = loaded(**run, config={"model": options})
     assert config.env.wrappers == [{"wrapper_name": "both_of_rllib:Prep", "width": 8}]
-    both = loaded(**own, config={"model": {**options, "custom_model": "both_of_rllib:Net"}})
+    both = loaded(**run, config={"model": {**options, "custom_model": "both_of_rllib:Net"}})
     assert both.env.wrappers == config.env.wrappers
     assert both.algo.actor_layers[0].options == {"width": 8}
-    said = problems(**own, config={"model": {"custom_model": "both_of_rllib:OfRllib"}})
+    said = problems(**run, config={"model": {"custom_model": "both_of_rllib:OfRllib"}})
     assert all("OfRllib is made as a model of RLlib; a layer is made as Class(in_shape" in one for one in said)
-    said = problems(**own, config={"model": {**options, "custom_options": [8]}})
+    said = problems(**run, config={"model": {**options, "custom_options": [8]}})
     assert all("expected a mapping (name: value)" in one for one in said)
 
 
@@ -300,6 +301,9 @@ def test_recorded_data_are_learned_from_alone() -> None:
         assert "a mixture of data is algo_cfg.data: [FILES] with algo_cfg.data_share" in problem
     [problem] = problems(algo="DQN", config={"explore": False})
     assert "training explores" in problem
+    for word in ("input", "output"):
+        [problem] = problems(algo="DQN", config=own.by_name({word: lambda context: None}))
+        assert f"{word}: expected a path, and no function" in problem
 
 
 def test_all_faults_of_a_model_are_reported_at_once() -> None:

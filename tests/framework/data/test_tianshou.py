@@ -518,3 +518,10 @@ def test_a_recurrent_algorithm_learns_from_the_buffer_whose_flags_are_numbers() 
     collector.collect(n_step=200)
     with policy.phase(training=True):
         assert policy.update(32, collector.buffer)
+
+
+def test_the_reserved_keys_without_values_are_empty_as_print_shows_them() -> None:
+    buffer = ReplayBuffer(3)
+    buffer.add(obs=0, act=0, rew=0, done=False)
+    assert buffer.info.is_empty()
+    assert buffer.policy.is_empty()

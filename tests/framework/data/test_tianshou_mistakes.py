@@ -593,6 +593,50 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
         "collect needs n_step or n_episode, and not both",
     ),
     (
+        "trainer old name",
+        lambda: joystick.offpolicy_trainer(Recording(), coll(), coll(), 1, 1, collect_per_step=1),
+        "offpolicy_trainer has no argument 'collect_per_step'; write step_per_collect=",
+    ),
+    (
+        "collector preprocess_fn",
+        lambda: Collector(Recording(), "CartPole-v1", preprocess_fn=len),
+        "Collector has no argument 'preprocess_fn'; write a wrapper of the environment, or process_fn of the policy",
+    ),
+    (
+        "collect render",
+        lambda: coll().collect(n_step=1, render=0.1),
+        "Collector.collect has no argument 'render'; write run.film() of a joystick.Run, which makes videos",
+    ),
+    (
+        "set_eps",
+        lambda: joystick.policy("DQN", "CartPole-v1").set_eps(0.1),
+        "AlgorithmPolicy has no attribute 'set_eps'; epsilon_start, epsilon_end and epsilon_decay of "
+        "joystick.policy(...) explore; eval() ends it",
+    ),
+    (
+        "PGPolicy",
+        lambda: joystick.PGPolicy,
+        "module 'joystick' has no attribute 'PGPolicy'; joystick.policy(\"REINFORCE\", env) is a "
+        "policy of this algorithm",
+    ),
+    (
+        "tianshou.data",
+        lambda: joystick.tianshou.data,
+        "joystick.tianshou has no 'data'; its names are in joystick.tianshou itself, such as "
+        "joystick.tianshou.Collector",
+    ),
+    (
+        "PGAgent",
+        lambda: joystick.PGAgent,
+        "module 'joystick' has no attribute 'PGAgent'; an algorithm is named in joystick.Run(\"REINFORCE\", env)",
+    ),
+    (
+        "PolicyClient",
+        lambda: joystick.PolicyClient,
+        "module 'joystick' has no attribute 'PolicyClient'; a run steps its environment itself; "
+        "joystick.load(NAME).act(obs) gives actions to a program outside",
+    ),
+    (
         "joystick.DQNPolicy",
         lambda: joystick.DQNPolicy,
         "module 'joystick' has no attribute 'DQNPolicy'; joystick.policy(\"DQN\", env) is a policy of this algorithm",
