@@ -114,12 +114,21 @@ def filled(value: Any, domains: Sequence[Domain], settings: Sequence[Any]) -> An
 
 def grid(*values: Any) -> dict[str, Any]:
     """Returns a leaf whose values are all tried, each with every value of the other grids."""
-    return {"grid": [_plain(value) for value in values]}
+    return _listing("grid", values)
 
 
 def choice(*values: Any) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a value."""
-    return {"choice": [_plain(value) for value in values]}
+    return _listing("choice", values)
+
+
+def _listing(kind: str, values: tuple[Any, ...]) -> dict[str, Any]:
+    """Returns a leaf that lists its values. Raises TypeError for a list of them, as other libraries take it: it would
+    be the only value."""
+    if len(values) == 1 and isinstance(values[0], list | tuple | range):
+        text = ", ".join(map(repr, values[0]))
+        raise TypeError(tr("{kind} takes its values one by one: {kind}({values:.80})", kind=kind, values=text))
+    return {kind: [_plain(value) for value in values]}
 
 
 def uniform(low: float, high: float) -> dict[str, Any]:

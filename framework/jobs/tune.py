@@ -145,9 +145,9 @@ def _facts(row: TrialResult, paths: list[str]) -> dict[str, Any]:
 
 def _refuse(name: str, *args: Any, **words: Any) -> NoReturn:
     """Raises AttributeError for a name of the module ray.tune, which is a function here."""
-    instead = other_words.OF_THE_MODULE[name]
+    instead = other_words.OF_RAYS_TUNE.get(name) or other_words.OF_THE_MODULE[name]
     raise AttributeError(tr("joystick.tune is a function, and has no {name!r}; {remark}", name=name, remark=instead))
 
 
-for _name in ("run", "Tuner", "grid_search", "sample_from", "loguniform", "randint"):
+for _name in (*other_words.OF_RAYS_TUNE, "Tuner", "grid_search", "sample_from", "loguniform", "randint", "function"):
     setattr(tune, _name, partial(_refuse, _name))

@@ -42,6 +42,14 @@ OF_TUNE = {
     "env": "what={'env_cfg': {'id': ...}}", "algo": "what={'general_cfg': {'algo_name': ...}}", "param_space": "space",
 }  # fmt: skip
 """Arguments of joystick.tune."""
+OF_RAYS_TUNE = {
+    "run": tr(
+        "write joystick.tune(what, space), or without values to try joystick.train(algo, env, seeds=1, config={...})"
+    ),
+    "choice": tr("write joystick.choice(...), with the values one by one"),
+    "uniform": tr("write joystick.uniform(low, high)"),
+}
+"""Functions of ray.tune that joystick itself has, or answers otherwise."""
 OF_THE_MODULE = {
     "ModelCatalog": tr("a model of your own is a layer {layer_type: custom, module: 'my_module:MyModel'}"),
     "Model": tr("a model of your own is a torch.nn.Module as a custom layer (docs/networks.md)"),

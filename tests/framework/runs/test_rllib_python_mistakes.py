@@ -138,7 +138,7 @@ MISTAKES: list[tuple[Make, str]] = [
     ),
     (lambda: on_cartpole({"lr": "fast"}), "config: lr: got 'fast' (text); expected a number above 0"),
     (lambda: on_cartpole({"lr": {"grid_search": [0.1, 0.2]}}), "; values to try are for:"),
-    (lambda: on_cartpole({"lr": joystick.grid([0.1])}), "; values to try are for:"),
+    (lambda: on_cartpole({"lr": joystick.grid(0.1)}), "; values to try are for:"),
     (lambda: on_cartpole({"gamma": 2}), "config: gamma: got 2; expected a number from 0 to 1"),
     (lambda: on_cartpole({"env_config": [1]}), "config: env_config: expected a mapping (name: value)"),
     (lambda: run("PPO", Plain, config={"env_config": {"size": 1}}), "size: unknown; known are: none"),
@@ -224,10 +224,13 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: joystick.tune({}, num_samples=2), "tune has no argument 'num_samples'; write samples"),
     (lambda: joystick.tune({}, config={}), "tune has no argument 'config'; write what, a mapping with general_cfg"),
     (
-        lambda: joystick.tune.run("PPO"),
+        lambda: joystick.tune.run("PPO", config={}),
         "joystick.tune is a function, and has no 'run'; write joystick.tune(what, space)",
     ),
     (lambda: joystick.tune.grid_search([1]), "has no 'grid_search'; write joystick.grid(...), with the values"),
+    (lambda: joystick.tune.choice([1, 2]), "has no 'choice'; write joystick.choice(...), with the values one by one"),
+    (lambda: joystick.grid([0.1, 0.2]), "grid takes its values one by one: grid(0.1, 0.2)"),
+    (lambda: joystick.choice((1, 2)), "choice takes its values one by one: choice(1, 2)"),
     (
         lambda: joystick.offpolicy_trainer(None, None, None, logger=None),
         "offpolicy_trainer has no argument 'logger'; write it without: a joystick.Run has loggers",
