@@ -375,7 +375,7 @@ def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() 
         ),
         ('{"lr": 1, "lr": 2}', "--config: lr: written twice, first at --config; keep one"),
         (
-            '{"exploration_config": {"type": "Curiosity"}}',
+            '{"exploration_config": {"type": "SlateEpsilonGreedy"}}',
             "--config: exploration_config.type: write exploration_type and",
         ),
     ],

@@ -289,13 +289,16 @@ def test_the_options_are_those_of_the_preprocessor_and_of_the_model(
 
 
 def test_recorded_data_are_learned_from_alone() -> None:
-    alone = of("DQN", input="traces", explore=False, input_evaluation=[])
-    assert (alone.algo.data, alone.algo.offline_updates) == (["traces"], -1)
-    assert of("DQN", input={"traces": 1.0}).algo == alone.algo
-    assert of("DQN", input="dataset", input_config={"paths": "traces"}).algo == alone.algo
+    length = {"general_cfg": {"max_update": 5}}
+    alone = of("DQN", input="traces", explore=False, input_evaluation=[], **length)
+    assert (alone.algo.data, alone.algo.offline_updates) == ("traces", -1)
+    assert of("DQN", input={"traces": 1.0}, **length).algo == alone.algo
+    assert of("DQN", input="dataset", input_config={"paths": "traces"}, **length).algo == alone.algo
     mixed = of("DQN", input={"sampler": 3, "traces": 1}).algo
-    assert (mixed.data, mixed.offline_updates, mixed.data_share) == (["traces"], None, 0.25)
-    assert of("BC", input="traces", explore=False).algo.offline_updates is None  # never collects
+    assert (mixed.data, mixed.offline_updates, mixed.data_share) == ("traces", None, 0.25)
+    [problem] = problems(algo="DQN", config={"input": "traces"})
+    assert "this run learns from algo_cfg.data alone; set max_update" in problem
+    assert of("BC", input="traces", explore=False).algo.data == "traces"
     for value in ({"a": 0.5, "b": 0.5}, {"sampler": 0.5, "a": "half"}, {"a": 0, "sampler": 0}):
         [problem] = problems(algo="DQN", config={"input": value})
         assert "a mixture of data is algo_cfg.data: [FILES] with algo_cfg.data_share" in problem
