@@ -1,8 +1,10 @@
 """Hints in place of a word that is not understood: words of other programs, and typing mistakes."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from config.program import PROGRAM
+from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import FULL_WIDTH, did_you_mean, full_width, halved
 from framework.commands.line import words
@@ -41,6 +43,9 @@ _ELSEWHERE = {
     "play": tr("{film} makes a video, talk NAME talks to it, and watch shows how it learns", film=_FILM),
     "enjoy": _USE_FILM, "eval": _USE_TEST, "render": _USE_FILM, "predict": _USE_TEST, "optimize": _USE_TUNE,
     "plot": tr("use {program} watch, or compare RUN RUN", program=PROGRAM),
+    "replay": _USE_FILM, "训练": _USE_TRAIN, "测试": _USE_TEST, "调参": _USE_TUNE,
+    **dict.fromkeys(("note", "tag"), tr("the page of {program} watch takes tags and a note", program=PROGRAM)),
+    **dict.fromkeys(("rm", "delete", "remove", "rename", "mv"), tr("a run is its folder: delete or move that")),
     "learn": _USE_TRAIN, "fit": _USE_TRAIN, "rllib": tr("leave it out"),
 }  # fmt: skip
 """Commands of other programs, and what to type here."""
@@ -105,6 +110,12 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
             "{word!r} is not a command here; {hint}",
             word=word,
             hint=hint.replace("WHAT", next(iter(after), "TOPIC")),
+        )
+    if any(Path(folder, word, "config.yaml").is_file() for folder in ("", "tasks")):
+        return tr(
+            "{word!r} is not a command, but a run; write {commands}",
+            word=word,
+            commands=", ".join(f"{PROGRAM} {command} {quoted(word)}" for command in ("test", "film", "resume")),
         )
     return tr(
         "{word!r} is neither a command nor section.key=value{nearest}",

@@ -101,6 +101,14 @@ def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
     assert answer(capsys, "tune", "--yaml", "tune.yaml").splitlines()[0].endswith(f"a key must be a name{end}")
 
 
+def test_the_name_of_a_run_in_the_place_of_a_command_is_said_to_be_one(capsys):
+    Path("tasks/mine").mkdir(parents=True)
+    Path("tasks/mine/config.yaml").write_text("")
+    assert "'mine' is not a command, but a run; write python main.py test mine, python" in answer(capsys, "mine")
+    assert "'训练' is not a command here; use python main.py train" in answer(capsys, "训练")
+    assert "'rm' is not a command here; a run is its folder" in answer(capsys, "rm", "mine")
+
+
 def test_an_id_that_no_name_is_near_is_answered_with_the_list(capsys):
     assert "there is no environment 'Foo'; the command list envs shows all" in answer(capsys, "--env", "Foo")
 
