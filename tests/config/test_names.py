@@ -26,7 +26,7 @@ def loaded(*words, **flags):
             "CartPole-v1-hidden",
             ": --algo DRQN, R2D2 or RecurrentPPO --env CartPole-v1-hidden)",
         ),
-        ((), "zzz", "there is no environment 'zzz'"),
+        ((), "zzz", "there is no environment 'zzz'; the command list envs shows all"),
     ],
 )
 def test_an_id_that_stands_elsewhere_is_answered_with_what_to_type(words, env, answer):
