@@ -291,7 +291,8 @@ def standardize(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
     real = advantage if valid is None else advantage[valid]
     if real.numel() < 2:
         return advantage
-    return (advantage - real.mean()) / (real.std(correction=0) + 1e-8)
+    deviation, mean = torch.std_mean(real, correction=0)
+    return (advantage - mean) / (deviation + 1e-8)
 
 
 def standardized(batch: Batch) -> Batch:
