@@ -1,7 +1,7 @@
 """Hints in place of a word that is not understood: words of other programs, and typing mistakes."""
 
+import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from config.program import PROGRAM
 from config.system.terminal import quoted
@@ -111,7 +111,7 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
             word=word,
             hint=hint.replace("WHAT", next(iter(after), "TOPIC")),
         )
-    if any(Path(folder, word, "config.yaml").is_file() for folder in ("", "tasks")):
+    if any(os.path.isfile(os.path.join(folder, word, "config.yaml")) for folder in ("", "tasks")):
         return tr(
             "{word!r} is not a command, but a run; write {commands}",
             word=word,

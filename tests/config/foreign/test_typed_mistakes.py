@@ -107,6 +107,7 @@ def test_the_name_of_a_run_in_the_place_of_a_command_is_said_to_be_one(capsys):
     assert "'mine' is not a command, but a run; write python main.py test mine, python" in answer(capsys, "mine")
     assert "'训练' is not a command here; use python main.py train" in answer(capsys, "训练")
     assert "'rm' is not a command here; a run is its folder" in answer(capsys, "rm", "mine")
+    assert "is neither a command nor section.key=value" in answer(capsys, "long" * 100)  # no file has such a name
 
 
 def test_an_id_that_no_name_is_near_is_answered_with_the_list(capsys):
