@@ -226,7 +226,8 @@ class TableConfig(EpsilonConfig):
 
     exploration_type: TableExploration = "e-greedy"  # type: ignore[assignment]  # one kind more than with networks
     """e-greedy: a random action with probability epsilon, otherwise the best one; softmax: Boltzmann exploration at the
-    temperature; ucb: the action with the highest upper confidence bound; none: the best action."""
+    temperature; ucb: the action with the highest upper confidence bound; none: the best action. Of several best ones a
+    random one is taken."""
     epsilon_decay = 10_000
     ucb_c: NonNegative = 1.0
     """With exploration_type ucb: weight of the exploration bonus."""

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from algos.common.maths.exploration import (
+    best_policy,
     draw,
     epsilon_greedy,
     epsilon_greedy_policy,
     greedy,
-    greedy_policy,
     softmax,
     softmax_policy,
-    ucb,
     ucb_policy,
 )
 
@@ -22,14 +21,28 @@ VALUES = np.array([[1.0, 9.0, 3.0, 3.0]])
 MASK = np.array([[True, False, True, True]])
 COUNTS = np.array([[4, 5, 1, 6]])
 
+
+def with_the_first(values, mask):
+    """The probabilities of epsilon_greedy, which takes the first of the best and not any of them."""
+    legal = np.ones(values.shape) if mask is None else mask.astype(float)
+    first = np.eye(values.shape[1])[greedy(values, mask)] * legal
+    return 0.4 * legal / np.maximum(legal.sum(1, keepdims=True), 1) + 0.6 * first
+
+
 WAYS = {
     "epsilon_greedy": (
         lambda v, n, rng, mask: epsilon_greedy(v, 0.4, rng, mask),
-        lambda v, n, mask: epsilon_greedy_policy(v, 0.4, mask),
+        lambda v, n, mask: with_the_first(v, mask),
     ),
     "softmax": (lambda v, n, rng, mask: softmax(v, 2.0, rng, mask), lambda v, n, mask: softmax_policy(v, 2.0, mask)),
-    "ucb": (lambda v, n, rng, mask: ucb(v, n, 2.0, rng, mask), lambda v, n, mask: ucb_policy(v, n, 2.0, mask)),
-    "greedy": (lambda v, n, rng, mask: greedy(v, mask), lambda v, n, mask: greedy_policy(v, mask)),
+    **{
+        name: (lambda v, n, rng, mask, policy=policy: draw(policy(v, n, mask), rng), policy)
+        for name, policy in {
+            "epsilon_greedy of a table": lambda v, n, mask: epsilon_greedy_policy(v, 0.4, mask),
+            "ucb": lambda v, n, mask: ucb_policy(v, n, 2.0, mask),
+            "best": lambda v, n, mask: best_policy(v, mask),
+        }.items()
+    },
 }
 every_way = pytest.mark.parametrize(("act", "policy"), WAYS.values(), ids=WAYS)
 
@@ -89,9 +102,11 @@ def test_the_same_amount_of_randomness_is_drawn_whatever_the_values_are(act, pol
 
 
 def test_probabilities_by_hand():
-    # the best of actions 0, 2 and 3 is 2, the first of two; epsilon 0.4 is spread over the three
+    # of actions 0, 2 and 3 the best are 2 and 3; epsilon 0.4 is spread over the three, 0.6 over the two
     assert greedy(VALUES, MASK).tolist() == [2]
-    assert epsilon_greedy_policy(VALUES, 0.4, MASK)[0].tolist() == pytest.approx([0.4 / 3, 0, 0.6 + 0.4 / 3, 0.4 / 3])
+    assert best_policy(VALUES, MASK).tolist() == [[0, 0, 0.5, 0.5]]
+    share = 0.4 / 3
+    assert epsilon_greedy_policy(VALUES, 0.4, MASK)[0].tolist() == pytest.approx([share, 0, 0.3 + share, 0.3 + share])
     assert epsilon_greedy_policy(VALUES, 0.4)[0].tolist() == pytest.approx([0.1, 0.7, 0.1, 0.1])
     # exp((1 - 3) / 2) = 1 / e against 1 and 1
     total = 2 + 1 / math.e

@@ -235,6 +235,16 @@ def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
     assert score(agent, gym_env.make(cfg, 1), episodes=3) == 1.0
 
 
+@pytest.mark.long
+def test_a_table_of_zeros_finds_the_goal_since_the_best_of_equal_actions_is_any_of_them():
+    """The first of them would be `left` at the start, for ever but for a few random steps."""
+    cfg = Gym(id="FrozenLake-v1", is_slippery=False, vectorization="sync")
+    schedule = {"epsilon_start": 0.7, "epsilon_end": 0.1, "epsilon_decay": 2000}
+    env = gym_env.make(cfg, 1)
+    agent = trained(agent_of("QLearning", spec_of(env), gamma=0.95, lr=0.9, **schedule), env, 4000)
+    assert score(agent, gym_env.make(cfg, 1), episodes=3) == 1.0
+
+
 TABLES = ("QLearning", "ExpectedSarsa", "Sarsa", "SarsaLambda", "DoubleQLearning", "DynaQ", "DynaQPlus",
           "PrioritizedSweeping", "MonteCarlo")  # fmt: skip
 WAYS = [*((algo, "e-greedy") for algo in TABLES), *(("QLearning", way) for way in ("softmax", "ucb", "none"))]

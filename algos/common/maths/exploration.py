@@ -83,31 +83,28 @@ def softmax(values: Array, temperature: float, rng: np.random.Generator, mask: A
     return draw(softmax_policy(values, temperature, mask), rng)
 
 
-def ucb(values: Array, counts: Array, c: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
-    """Returns actions [N] with the highest upper confidence bound of values and visits [N, A]; ties are random."""
-    return draw(ucb_policy(values, counts, c, mask), rng)
-
-
 def draw(policy: Array, rng: np.random.Generator) -> Array:
     """Samples actions [N] from probabilities [N, A]; never one of probability 0."""
     cumulative = policy.cumsum(1)
     return (cumulative > cumulative[:, -1:] * rng.random((len(policy), 1))).argmax(1)
 
 
-# the probabilities [N, A] of the same actions; all are 0 in a row where nothing is legal
+# probabilities [N, A], by which tables act; all are 0 in a row where nothing is legal
 
 
-def greedy_policy(values: Array, mask: Array | None = None) -> Array:
-    """Returns probability 1 for the first of the best legal actions."""
-    policy = (np.arange(values.shape[1]) == greedy(values, mask)[:, None]).astype(np.float64)
-    return policy if mask is None else policy * mask
+def best_policy(values: Array, mask: Array | None = None) -> Array:
+    """Returns equal probabilities for the best legal actions: the first one alone would hide the others as long as a
+    table has the same value for all."""
+    legal = np.ones(values.shape, bool) if mask is None else mask
+    chosen = legal & (values == np.where(legal, values, -np.inf).max(1, keepdims=True))
+    return chosen / np.maximum(chosen.sum(1, keepdims=True), 1)
 
 
 def epsilon_greedy_policy(values: Array, epsilon: float, mask: Array | None = None) -> Array:
-    """Returns probabilities: epsilon spread over the legal actions, the rest on the first of the best."""
+    """Returns probabilities: epsilon spread over the legal actions, the rest over the best ones."""
     legal = np.ones(values.shape) if mask is None else mask
     any_legal = legal / np.maximum(legal.sum(1, keepdims=True), 1)
-    return epsilon * any_legal + (1 - epsilon) * greedy_policy(values, mask)
+    return epsilon * any_legal + (1 - epsilon) * best_policy(values, mask)
 
 
 def softmax_policy(values: Array, temperature: float, mask: Array | None = None) -> Array:
@@ -129,11 +126,7 @@ def ucb_policy(values: Array, counts: Array, c: float, mask: Array | None = None
     """
     time = np.maximum(counts.sum(1, keepdims=True), 1)
     bound = values + c * np.sqrt(np.log(time) / np.maximum(counts, 1))
-    bound = np.where(counts == 0, np.inf, bound)
-    legal = np.ones(values.shape, bool) if mask is None else mask
-    highest = np.where(legal, bound, -np.inf).max(1, keepdims=True)
-    chosen = legal & (bound == highest)
-    return chosen / np.maximum(chosen.sum(1, keepdims=True), 1)
+    return best_policy(np.where(counts == 0, np.inf, bound), mask)
 
 
 class Explorer:
@@ -158,17 +151,13 @@ class Explorer:
                 return {}
 
     def choose(
-        self, values: Values, shape: tuple[int, ...], progress: Progress, rng: np.random.Generator,
-        mask: Array | None, counts: Array | None = None,
-    ) -> Array:  # fmt: skip
-        """Returns actions [N] for values [N, A] of this shape, and visits [N, A] for ucb. values: is called only if an
-        action depends on them."""
+        self, values: Values, shape: tuple[int, ...], progress: Progress, rng: np.random.Generator, mask: Array | None
+    ) -> Array:
+        """Returns actions [N] for values [N, A] of this shape. values: is called only if an action depends on them."""
         match self.strength(progress):
             case {"epsilon": epsilon}:
                 return epsilon_greedy_of(values, shape, epsilon, rng, mask)
             case {"temperature": temperature}:
                 return softmax(values(), temperature, rng, mask)
-            case {"ucb_c": c} if counts is not None:
-                return ucb(values(), counts, c, rng, mask)
             case _:
                 return greedy(values(), mask)

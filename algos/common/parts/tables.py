@@ -12,9 +12,10 @@ from algos import base
 from algos.base import Act, Array, EnvSpec, Explore, Model, Numbers, Progress, Result, Streams, Tree, UnfitError
 from algos.common.maths.exploration import (
     Explorer,
+    best_policy,
+    draw,
     epsilon_greedy_policy,
     greedy,
-    greedy_policy,
     softmax_policy,
     ucb_policy,
 )
@@ -103,9 +104,7 @@ class ActionTable:
 
     def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
         """Returns actions [N] for observations [N, ...]."""
-        state = self.index(obs)
-        values, counts = self.values[state], self.counts[state] if self.counting else None
-        return self.explorer.choose(lambda: values, values.shape, progress, rng, mask, counts)
+        return draw(self.policy(self.index(obs), progress, mask), rng)
 
     def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
         """Returns the probabilities [N, A] with which explore chooses in states [N]."""
@@ -118,7 +117,7 @@ class ActionTable:
             case "ucb":
                 return ucb_policy(values, self.counts[state], strength["ucb_c"], mask)
             case _:
-                return greedy_policy(values, mask)
+                return best_policy(values, mask)
 
     def best(self, obs: Array, mask: Array | None) -> Array:
         """Returns actions [N] for observations [N, ...]."""
