@@ -65,7 +65,7 @@ if "Line-v7" not in gymnasium.registry:
     gymnasium.register("Line-v7", entry_point=Line)
 
 WORDS = [
-    "general_cfg.algo_name=QLearning", "env_cfg.id=Line-v7", "env_cfg.vectorization=sync", "general_cfg.seed=3",
+    "general_cfg.algo_name=QLearning", "env_cfg.id=Line-v7", "env_cfg.vectorization=sync", "general_cfg.seed=5",
     "general_cfg.max_episode=-1", "general_cfg.max_total_step=330", "general_cfg.model_save_fre=50",
     "general_cfg.online_eval_episode=3", "algo_cfg.lr=0.8", "general_cfg.preset=null",
 ]  # fmt: skip
