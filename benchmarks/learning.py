@@ -122,6 +122,7 @@ class Measurement:
                 name: [self.tested(row, folder, seed, step) for seed in facts["seeds"]] for name, step in MODELS.items()
             },
             "random": random_score(row, command, self.episodes),
+            **data_score(row),
         }
         return entry, curves
 
@@ -131,8 +132,7 @@ class Measurement:
         if not place.exists() or RecordedRun(place).state != "finished":
             shutil.rmtree(place, ignore_errors=True)
             self.run(words_of_test(folder / f"seed_{seed}", step, self.episodes, seed, place), quiet=True)
-        column = "terminated" if row.score == "success" else row.score
-        return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
+        return mean_score(row, place)
 
     def run(self, words: list[str], quiet: bool = False) -> None:
         """Runs main.py with these arguments. Raises StoppedError after Ctrl-C, which main.py receives too, or when the
@@ -154,6 +154,19 @@ class Measurement:
             raise StoppedError
         if status:
             raise BenchmarkError(f"main.py {' '.join(words)} ended with status {status}")
+
+
+def mean_score(row: Row, run: Path) -> float:
+    """Returns the mean score of the episodes that a test has played."""
+    column = "terminated" if row.score == "success" else row.score
+    return float(np.mean([float(episode[column]) for episode in read_csv(run / "results" / "test.csv")]))
+
+
+def data_score(row: Row) -> dict[str, float]:
+    """Returns the mean score of the episodes of the data that a row learns from, as `data`; nothing for a row without
+    data, and for data that no test has collected."""
+    collected = bool(row.data) and (Path(row.data) / "results" / "test.csv").is_file()
+    return {"data": mean_score(row, Path(row.data))} if collected else {}
 
 
 def random_score(row: Row, command: list[str], episodes: int) -> float:

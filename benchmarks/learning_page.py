@@ -197,7 +197,8 @@ How a row is measured:
 - **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
 - **Time** is the training time of one run, with the number of runs at once, by the clock: most rows were trained beside
   other work, which slowed or suspended them, so that it is an upper bound. **random** is the mean of the random policy,
-  over the same number of episodes.
+  over the same number of episodes. **data** beside it is the mean score of the episodes that a row learns from, which
+  are collected anew on each machine; rows that were measured before 2026-11-30 do not have it.
 - A **published** number comes from another program, often with other settings, another
   number of steps and fewer runs; the [sources](#sources) describe how it was measured.
 - Self-play is scored against random actions: 1 for a win, 0 for a draw, -1 for a loss. `benchmarks/board_games.py`
@@ -347,7 +348,7 @@ def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random
             _middle(scores),
             _mean(entry, "last"),
             f"{np.mean(entry['seconds']):,.0f} s, {entry['at_once']} at once",
-            short(entry["random"]),
+            short(entry["random"]) + (f"; data {short(entry['data'])}" if "data" in entry else ""),
         ]
     return [row.env, row.algo, *mine, goal, *_published(row, sources)]
 

@@ -203,6 +203,17 @@ def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, mon
         assert learning_page.collecting(row) == []
 
 
+def test_a_row_notes_the_mean_score_of_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = Row("CartPole-v1", "BC", data="medium")
+    assert learning.data_score(row) == learning.data_score(Row("CartPole-v1", "PPO")) == {}
+    Path("medium/results").mkdir(parents=True)
+    Path("medium/results/test.csv").write_text("episode,return\n1,100\n2,150\n", encoding="utf-8")
+    assert learning.data_score(row) == {"data": 125.0}
+    assert learning_page.cells(row, entry(**learning.data_score(row)), SOURCES)[8] == "22.25; data 125"
+    assert learning_page.cells(row, entry(), SOURCES)[8] == "22.25"
+
+
 def test_one_seed_has_no_interval_and_what_was_not_measured_is_empty() -> None:
     alone = entry(seeds=[4], best=[7.0], last=[6.0], steps=[10], seconds=[1.0], at_once=1)
     shown = ["10", "4", "**7**", "", "6", "1 s, 1 at once", "22.25"]
