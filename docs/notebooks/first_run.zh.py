@@ -146,4 +146,4 @@ for episode in range(20):
 total / 20  # 20 个回合的平均回报
 
 # %% [markdown]
-# 接下来可以读：[在 Python 里训练](../zh/python.md)、[自己的环境](../zh/environments.md)、[调参](../zh/tuning.md)。在命令行里，`python main.py watch` 会在浏览器中显示所有运行。
+# 接下来可以读：[在 Python 里训练](../zh/python.md)、[自己的环境](../zh/environments.md)、[调参](../zh/tutorials/tuning.md)。在命令行里，`python main.py watch` 会在浏览器中显示所有运行。

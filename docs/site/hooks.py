@@ -47,15 +47,16 @@ def is_chinese(name: str) -> bool:
     return name.startswith("docs/zh/") or name.endswith(".zh.md")
 
 
+def in_english(chinese: str) -> str:
+    """Returns the file of the page in English with the content of one in Chinese: docs/zh mirrors docs and algos."""
+    mirrored = re.sub(r"^docs/zh/algos/(\w+)\.md$", r"algos/\1/README.md", chinese)
+    return mirrored.replace("docs/zh/", "docs/").replace(".zh.md", ".md")
+
+
 def pairs(names: Collection[str]) -> dict[str, str]:
     """Returns the pages that there are in both languages: each one -> the same in the other language."""
-    found = {}
-    for name in filter(is_chinese, names):
-        folder, _, file = name.rpartition("/")
-        same = (f"docs/tutorials/{file}", f"docs/{file}") if folder else (name.replace(".zh.md", ".md"),)
-        if english := next((other for other in same if other in names), None):
-            found |= {name: english, english: name}
-    return found
+    twins = {name: in_english(name) for name in names if is_chinese(name)}
+    return twins | {english: chinese for chinese, english in twins.items()}
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:

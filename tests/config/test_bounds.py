@@ -70,7 +70,7 @@ def test_the_overridden_defaults_are_many_and_have_bounds() -> None:
     assert [name for model, name in cases if not refuses(model, name)] == []
 
 
-PAGES = ["algorithms.md", "tutorials/own_algorithm.md", "zh/own_algorithm.md"]
+PAGES = ["algorithms.md", "tutorials/own_algorithm.md", "zh/tutorials/own_algorithm.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

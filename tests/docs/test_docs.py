@@ -32,8 +32,7 @@ COMMANDS = ROOT / "docs" / "commands.md"
 ZH = ROOT / "docs" / "zh"
 ENGLISH = {
     CHINESE: README,
-    **{ZH / path.name: path for path in ROOT.glob("docs/[a-z]*.md") if (ZH / path.name).exists()},
-    **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
+    **{path: ROOT / "docs" / path.relative_to(ZH) for path in ZH.rglob("*.md") if path.parent.name != "algos"},
     **{path: ROOT / "algos" / path.stem / "README.md" for path in (ZH / "algos").glob("*.md")},
 }
 """Page in English by its page in Chinese."""
@@ -182,8 +181,18 @@ def test_a_chinese_page_leads_to_chinese_pages_where_there_are_some(chinese: Pat
     assert not aims & translated or chinese.name == "config.md"
 
 
-def test_every_chinese_page_has_an_english_one() -> None:
-    assert {*ZH.rglob("*.md"), CHINESE} == set(ENGLISH)
+def test_every_chinese_page_has_an_english_one_and_every_tutorial_a_chinese_one() -> None:
+    assert all(english.is_file() for english in ENGLISH.values())
+    assert {*ROOT.glob("docs/tutorials/*.md")} <= set(ENGLISH.values())
+
+
+def test_the_chinese_index_says_which_pages_are_in_english() -> None:
+    rows, algorithms = text(ZH / "README.md").split("\n## 算法\n")
+    for cell in re.findall(r"^\| (\[.*?) \|", rows, re.MULTILINE):
+        in_english = {link.endswith(".md") and link.startswith("../") for link in LINK.findall(cell)}
+        assert in_english == {cell.endswith("（英文）")}, cell
+    translated = algorithms.partition("有中文页面")[0].strip().split("、")
+    assert {word.lower() for word in translated} == {path.stem for path in (ZH / "algos").glob("*.md")}
 
 
 @pytest.mark.parametrize(("picture", "kib"), [("lunar_lander.gif", 400), ("report.png", 200)])
@@ -212,8 +221,8 @@ def test_both_readmes_name_the_same_folders_and_every_kind_of_environment() -> N
 def test_the_index_names_every_page() -> None:
     index = set(LINK.findall(text(ROOT / "docs" / "README.md")))
     folder = ROOT / "docs"
-    pages = {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md")} - {"README.md"}
-    assert pages <= index
+    pages = {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md") if ZH not in path.parents}
+    assert pages - {"README.md"} <= index
     assert {f"../{name(path)}" for path in ROOT.glob("algos/*/README.md")} <= index
 
 

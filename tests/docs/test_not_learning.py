@@ -8,7 +8,7 @@ import pytest
 from framework.catalog import ALGOS
 from tests.tools.pages import ROOT
 
-PAGES = [ROOT / "docs" / "tutorials" / "not_learning.md", ROOT / "docs" / "zh" / "not_learning.md"]
+PAGES = [ROOT / "docs" / "tutorials" / "not_learning.md", ROOT / "docs" / "zh" / "tutorials" / "not_learning.md"]
 LEARNING = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
 
 

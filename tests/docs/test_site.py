@@ -53,7 +53,7 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(site: Path)
 
 
 def test_a_chinese_page_says_so_and_has_the_words_of_the_theme_in_chinese(site: Path) -> None:
-    for page in ("docs/zh/first_run.html", "README.zh.html"):
+    for page in ("docs/zh/tutorials/first_run.html", "README.zh.html"):
         html = text_of(site, page)
         assert '<html lang="zh"' in html
         assert "目录" in html
@@ -67,15 +67,17 @@ def test_a_chinese_page_says_so_and_has_the_words_of_the_theme_in_chinese(site: 
 @pytest.mark.parametrize(
     ("page", "other"),
     [
-        ("docs/tutorials/tuning.html", "../zh/tuning.html"),
-        ("docs/zh/tuning.html", "../tutorials/tuning.html"),
+        ("docs/tutorials/tuning.html", "../zh/tutorials/tuning.html"),
+        ("docs/zh/tutorials/tuning.html", "../../tutorials/tuning.html"),
         ("docs/zh/commands.html", "../commands.html"),
         ("docs/commands.html", "zh/commands.html"),
         ("docs/zh/sources.html", "../sources.html"),
         ("docs/sources.html", "zh/sources.html"),
         ("index.html", "README.zh.html"),
-        ("docs/tuning.html", ""),
-        ("docs/index.html", ""),
+        ("docs/needs.html", ""),
+        ("docs/index.html", "zh/index.html"),
+        ("algos/dqn/index.html", "../../docs/zh/algos/dqn.html"),
+        ("docs/zh/algos/dqn.html", "../../../algos/dqn/index.html"),
     ],
 )
 def test_twin_pages_lead_to_one_another(page: str, other: str, site: Path) -> None:
@@ -86,7 +88,7 @@ def test_twin_pages_lead_to_one_another(page: str, other: str, site: Path) -> No
 
 def test_broken_lines_of_chinese_text_have_no_blank(site: Path) -> None:
     chinese = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
-    for path in [*(site / "docs/zh").glob("*.html"), site / "README.zh.html"]:
+    for path in [*(site / "docs/zh").rglob("*.html"), site / "README.zh.html"]:
         content = re.sub(r"<pre.*?</pre>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         inside = "".join(re.findall(r"<(?:p|li|td)>.*?</(?:p|li|td)>", content, re.DOTALL))
         assert not re.findall(rf".{{9}}{chinese}\n{chinese}.{{9}}", inside), path
@@ -96,7 +98,7 @@ def test_broken_lines_of_chinese_text_have_no_blank(site: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "typed", "found"),
     [
-        ("docs/zh/first_run.html", "随机种子", "docs/zh/"),
+        ("docs/zh/tutorials/first_run.html", "随机种子", "docs/zh/"),
         ("docs/tutorials/first_run.html", "随机种子", "docs/zh/"),
         ("docs/tutorials/first_run.html", "learning rate", "docs/"),
     ],
