@@ -20,7 +20,7 @@ from framework.commands import parse
 from framework.disk.csv_table import read_csv
 from tests.tools import foreign_pages
 from tests.tools.compare import make_run
-from tests.tools.pages import blocks
+from tests.tools.pages import anchors, blocks
 from tests.tools.paths import EVERY
 from tests.tools.process import forked, forked_program, forking, without_figures
 
@@ -57,12 +57,6 @@ def commands(page: Path) -> list[list[str]]:
     """The words after main.py, up to a redirection, of every command on a page, but the help."""
     lines = [shlex.split(found.partition(" > ")[0], comments=True) for found in COMMAND.findall(text(page))]
     return [words for words in lines if "FILE" not in words and words != ["--help"]]
-
-
-def anchors(page: Path) -> list[str]:
-    """Names of the headings, as GitHub makes them, in their order."""
-    headings = re.findall(r"^#+ (.+)$", text(page), re.MULTILINE)
-    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def levels(page: Path) -> list[str]:

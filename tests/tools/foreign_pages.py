@@ -1,5 +1,5 @@
-"""The tables of words of other libraries in docs/: python -m tests.tools.foreign_pages writes those of docs/rllib.md
-anew."""
+"""The tables of words of other libraries in docs/ and docs/zh/: python -m tests.tools.foreign_pages writes those of
+docs/rllib.md and docs/joyrl.md, and of their pages in Chinese, anew."""
 
 import re
 from collections.abc import Iterator
@@ -8,10 +8,54 @@ from pathlib import Path
 from config.foreign import convlab, joyrl
 from config.foreign.rllib_keys import ALGORITHMS, MAPPINGS, TABLES, implied
 from config.foreign.table import OFF, Row, Table, lines
-from config.program import PROGRAM, ROOT
+from config.program import ROOT
+from config.tell import language
+from tests.tools.pages import anchors
 
-PAGE = ROOT / "docs" / "rllib.md"
-HEAD = "| RLlib | here | remark |\n|---|---|---|\n"
+DOCS = ROOT / "docs"
+FOLDERS = {"en": DOCS, "zh": DOCS / "zh"}
+"""Folder of the pages by their language."""
+OF_RLLIB, OF_JOYRL = "rllib.md", "joyrl.md"
+"""Names of the pages."""
+TABLE = re.compile(r"(?m)(?:^\|.*\n)+")
+WORDS = {
+    "here": "这里",
+    "remark": "说明",
+    "section": "分区",
+    "key of JoyRL": "JoyRL 的键",
+    "the network is rewritten, see below": "改写网络，见下文",
+    "nothing is needed": "不需要",
+    "nothing is needed for {values}": "值为 {values} 时不需要",
+    "; ": "；",
+    ": ": "：",
+    ", ": "、",
+}
+"""What only the tables say, in Chinese. What the program says, too, is in its catalogs."""
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+
+
+def said(words: str) -> str:
+    """Returns words of the tables in the language that is chosen."""
+    return words if language.spoken() == language.ENGLISH else WORDS[words]
+
+
+def head(*columns: str) -> str:
+    return f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n"
+
+
+def led(text: str, page: str) -> str:
+    """Returns a text with its links made for the folder of the language that is chosen."""
+    folder = FOLDERS[language.spoken()]
+
+    def link(match: re.Match[str]) -> str:
+        name, anchor = match[1] or page, match[2]
+        here = (folder / name).exists()
+        if anchor and here:
+            anchor = anchors(folder / name)[anchors(DOCS / name).index(anchor)]
+        path = match[1] if here else f"../{name}"
+        return f"]({path}{anchor and f'#{anchor}' or ''})"
+
+    return LINK.sub(link, text)
 
 
 def of_names(name: str, row: Row) -> str:
@@ -27,11 +71,15 @@ def of_rllib() -> dict[str, str]:
     """Returns the table below each heading of docs/rllib.md."""
     made = {title: _table(table) for title, table in TABLES.items()}
     nested = "".join(_rows(table, f"{name}.") for name, table in MAPPINGS.items())
-    return {**made, "Mappings": HEAD + nested, "Algorithms": _algorithms()}
+    return {**made, "Mappings": _head() + nested, "Algorithms": _algorithms()}
+
+
+def _head() -> str:
+    return head("RLlib", said("here"), said("remark"))
 
 
 def _table(table: Table) -> str:
-    return HEAD + _rows(table)
+    return _head() + _rows(table)
 
 
 def _rows(table: Table, above: str = "") -> str:
@@ -57,32 +105,43 @@ def _algorithms() -> str:
     for name, row in ALGORITHMS.items():
         with_them = "".join(f", `{path}: {str(value).lower()}`" for path, value in implied(row).items())
         rows.append(f"| {name} | {row.settings}{with_them.replace(': per', ': PER')} | {row.remark} |\n")
-    return HEAD + "".join(rows)
+    return _head() + "".join(rows)
 
 
-def written(text: str) -> str:
-    """Returns the text of docs/rllib.md with its tables made anew."""
-    return "".join(_parts(text))
+def _parts(text: str) -> list[str]:
+    return re.split(r"(?m)^(?=## )", text)
 
 
-def _parts(text: str) -> Iterator[str]:
-    made = of_rllib()
-    for part in re.split(r"(?m)^(?=## )", text):
-        title = part.partition("\n")[0].removeprefix("## ")
-        yield re.sub(r"(?m)(?:^\|.*\n)+", lambda _, title=title: made[title], part, count=1) if title in made else part
+def rllib_written(text: str) -> str:
+    """Returns the text of docs/rllib.md, or of its page in Chinese, whose parts are in the same order, with its tables
+    made anew."""
+    made, parts = of_rllib(), []
+    english = _parts((DOCS / OF_RLLIB).read_text(encoding="utf-8"))
+    for part, original in zip(_parts(text), english, strict=True):
+        title = original.partition("\n")[0].removeprefix("## ")
+        table = led(made[title], OF_RLLIB) if title in made else None
+        parts.append(part if table is None else TABLE.sub(lambda _, table=table: table, part, count=1))
+    return "".join(parts)
 
 
 # -------------------------------------------------------------------------------------------------------- JoyRL
 
 
-def of_joyrl() -> Iterator[str]:
-    """Yields the lines of the table of keys in docs/joyrl.md. Other spellings come first in each section."""
-    yield "| section | key of JoyRL | here |"
-    yield "|---|---|---|"
+def of_joyrl() -> str:
+    """Returns the table of keys in docs/joyrl.md. Other spellings come first in each section."""
+    return head(said("section"), said("key of JoyRL"), said("here")) + "".join(_rows_of_joyrl())
+
+
+def joyrl_written(text: str) -> str:
+    """Returns the text of docs/joyrl.md, or of its page in Chinese, with the table of keys made anew."""
+    return re.sub(r"(?m)^\|[^|]+\|[^|]*JoyRL[^|]*\|[^|]+\|\n(?:^\|.*\n)+", lambda _: of_joyrl(), text, count=1)
+
+
+def _rows_of_joyrl() -> Iterator[str]:
     for section, rows in joyrl.KEYS.items():
         every = {**rows, **joyrl.SHARED} if section == "algo_cfg" else rows
         for name, row in sorted(every.items(), key=lambda item: (not item[1].spelling(section), item[0].lower())):
-            yield f"| `{section}` | `{name}` | {_of_joyrl(section, name, row)} |"
+            yield f"| `{section}` | `{name}` | {_of_joyrl(section, name, row)} |\n"
 
 
 def _of_joyrl(section: str, name: str, row: Row) -> str:
@@ -90,11 +149,14 @@ def _of_joyrl(section: str, name: str, row: Row) -> str:
     if key := row.spelling(section):
         return f"`{key}`"
     if name in joyrl.NETWORKS:
-        return "the network is rewritten, see below"
-    values = ", ".join({True: "true", False: "false", None: "null"}.get(value, str(value)) for value in row.values)
-    needless = f"nothing is needed{values and f' for {values}'}: {row.needless}" if row.needless else ""
+        return said("the network is rewritten, see below")
+    words = ({True: "true", False: "false", None: "null"}.get(value, str(value)) for value in row.values)
+    values = said(", ").join(words)
+    nothing = said("nothing is needed for {values}").format(values=values) if values else said("nothing is needed")
+    needless = f"{nothing}{said(': ')}{row.needless}" if row.needless else ""
     remark = "" if needless.endswith(row.remark) else row.remark
-    return "; ".join(part for part in (remark, needless) if part).removesuffix(f" ({PROGRAM} convert OLD.yaml)")
+    text = said("; ").join(part for part in (remark, needless) if part)
+    return re.sub(r" ?[(（][^()（）]* convert OLD\.yaml[)）]$", "", text)
 
 
 # ------------------------------------------------------------------------------------------------------ ConvLab-2
@@ -116,8 +178,14 @@ def _cell(name: str, kind: str) -> str:
     return f"`{row.settings}`" if row else "–" if name in convlab.UNUSED else ""
 
 
-def main(path: Path = PAGE) -> None:
-    path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+WRITTEN = {OF_RLLIB: rllib_written, OF_JOYRL: joyrl_written}
+
+
+def main(folders: dict[str, Path] = FOLDERS) -> None:
+    for letters, folder in folders.items():
+        for name, written in WRITTEN.items():
+            with language.chosen(letters):
+                (folder / name).write_text(written((folder / name).read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,15 @@ class Block(NamedTuple):
     def runs(self) -> bool:
         """True for commands that can be run where the tests run."""
         return self.language == "sh" and not self.mark.startswith(NOT_RUN)
+
+
+@cache
+def anchors(page: Path) -> list[str]:
+    """Returns the names of the headings, as GitHub makes them, in their order. A line of code that begins with # is
+    none."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def blocks(page: Path) -> Iterator[Block]:

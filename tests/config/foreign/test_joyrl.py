@@ -10,7 +10,7 @@ from config.foreign import convert, joyrl, joyrl_settings
 from config.foreign.table import Row
 from config.read import sources, yaml_reader
 from config.read.loader import ConfigError, RunConfig, load
-from config.tell import json_schema
+from config.tell import json_schema, language
 from framework.catalog import ALGOS, ENVS
 from tests.tools import foreign_pages
 
@@ -320,9 +320,12 @@ def test_convert_refuses_a_file_of_another_library(
     assert said in captured.err
 
 
-def test_the_page_has_the_table_of_the_keys() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "joyrl.md").read_text(encoding="utf-8")
-    assert "\n".join(foreign_pages.of_joyrl()) in page
+@pytest.mark.parametrize("letters", foreign_pages.FOLDERS)
+def test_the_page_has_the_table_of_the_keys(letters: str) -> None:
+    page = (foreign_pages.FOLDERS[letters] / foreign_pages.OF_JOYRL).read_text(encoding="utf-8")
+    with language.chosen(letters):
+        assert foreign_pages.joyrl_written(page) == page, "write it anew: python -m tests.tools.foreign_pages"
+        assert foreign_pages.of_joyrl() in page
 
 
 LAYER = "{layer_type: linear, layer_size: [8], activation: relu}"

@@ -43,7 +43,7 @@ def test_every_key_is_in_one_row() -> None:
 
 
 def test_the_tables_of_the_page_are_those_of_the_program() -> None:
-    assert foreign_pages.written(PAGE) == PAGE
+    assert foreign_pages.rllib_written(PAGE) == PAGE
     assert set(foreign_pages.of_rllib()) <= set(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
 
 
