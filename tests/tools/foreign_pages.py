@@ -53,7 +53,7 @@ def led(text: str, page: str) -> str:
         if anchor and here:
             anchor = anchors(folder / name)[anchors(DOCS / name).index(anchor)]
         path = match[1] if here else f"../{name}"
-        return f"]({path}{anchor and f'#{anchor}' or ''})"
+        return f"]({path}#{anchor})" if anchor else f"]({path})"
 
     return LINK.sub(link, text)
 
