@@ -57,8 +57,9 @@ def row_of(word: str) -> Row | None:
 
 def plain(text: str) -> str:
     """Returns a text of the page as a part of a message: without links and quotes."""
-    text = re.sub(r"\[\w+\]\(#[^)]*\)", "docs/rllib.md", text)
-    text = re.sub(r"\[(\w+\.md)\]\([^)]*\)", r"docs/\1", text)
+    folder = tr("docs/")
+    text = re.sub(r"\[\w+\]\(#[^)]*\)", f"{folder}rllib.md", text)
+    text = re.sub(r"\[(\w+\.md)\]\([^)]*\)", rf"{folder}\1", text)
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
 
 

@@ -1,11 +1,14 @@
 """Messages and pages in Chinese: where sentences are put together, taken apart or searched."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from config.foreign import convert
 from config.foreign.dialect import NEEDLESS
+from config.foreign.rllib_keys import TABLES, plain
+from config.program import ROOT
 from config.read import presets
 from config.read.loader import ConfigError
 from config.tell import describe, language, names
@@ -76,3 +79,15 @@ def test_the_comment_of_a_preset_has_places_for_its_numbers() -> None:
     )
     assert presets.template("Not {measured}.") == ("Not {measured}.", {})
     assert "回报 500，约 " in describe.listing("presets", ALGOS, ENVS, part="CartPole-v1/PPO")
+
+
+def test_a_sentence_names_the_chinese_page_where_there_is_one() -> None:
+    """Also one that is made of a row of the tables of RLlib's words, whose links are those of the page."""
+    sentences = [text for part in ("zh", "zh_settings") for text in language._catalog(part).values()]
+    rows = [row for table in TABLES.values() for row in table.values()]
+    remarks = [plain(text) for row in rows for text in (row.remark, row.refused, row.needless)]
+    named = {name for text in [*sentences, *remarks] for name in re.findall(r"docs/[\w/]+\.md", text)}
+    assert len(named) > 15
+    for name in named:
+        assert (ROOT / name).is_file(), name
+        assert name.startswith("docs/zh/") or not (ROOT / "docs/zh" / name.removeprefix("docs/")).exists(), name

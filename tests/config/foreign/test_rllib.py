@@ -15,6 +15,7 @@ from config.config import GeneralConfig
 from config.model.layers import Custom, Layer
 from config.read.loader import load
 from config.read.tuning import TuneConfig
+from config.tell import language
 from envs import python
 from envs.common.wrappers import names, split
 from envs.gym import Config as Gym
@@ -42,8 +43,11 @@ def test_every_key_is_in_one_row() -> None:
     assert [key for key in set(found) if found.count(key) > 1] == []
 
 
-def test_the_tables_of_the_page_are_those_of_the_program() -> None:
-    assert foreign_pages.rllib_written(PAGE) == PAGE
+@pytest.mark.parametrize("letters", foreign_pages.FOLDERS)
+def test_the_tables_of_the_page_are_those_of_the_program(letters: str) -> None:
+    page = (foreign_pages.FOLDERS[letters] / foreign_pages.OF_RLLIB).read_text(encoding="utf-8")
+    with language.chosen(letters):
+        assert foreign_pages.rllib_written(page) == page, "write it anew: python -m tests.tools.foreign_pages"
     assert set(foreign_pages.of_rllib()) <= set(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
 
 
