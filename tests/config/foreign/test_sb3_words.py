@@ -206,6 +206,10 @@ FLAGS = [
      "for false)"),
     ("PPO", "--no-cuda", "a setting is written general_cfg.device=VALUE (cpu)"),
     ("PPO", "--capture-video", "a setting is written env_cfg.render_mode=VALUE (rgb_array; or --video)"),
+    ("PPO", "--int-coef 1", "a setting is written algo_cfg.bonus_coef=VALUE (with bonus: rnd; int_coef divided by "
+     "ext_coef)"),
+    ("PPO", "--int-gamma 0.9", "a setting is written algo_cfg.bonus_gamma=VALUE (with bonus: rnd)"),
+    ("PPO", "--update-proportion 0.25", "a setting is written algo_cfg.bonus_share=VALUE (with bonus: rnd)"),
     ("PPO", "--hf-entity me", "models stay on this machine; export NAME --to onnx writes one for other programs"),
     ("DQN", "--start-e 1", "a setting is written algo_cfg.epsilon_start=1"),
     ("DQN", "--target-network-frequency 500", "a setting is written algo_cfg.target_update=VALUE (environment steps "
