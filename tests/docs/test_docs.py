@@ -16,6 +16,7 @@ import main
 from config.foreign import names as foreign_names
 from config.own import trust
 from config.read.yaml_reader import read
+from config.tell import language
 from framework.commands import parse
 from framework.disk.csv_table import read_csv
 from tests.tools import foreign_pages
@@ -298,11 +299,14 @@ def test_the_settings_that_the_pages_name_exist() -> None:
             assert key in known[section], f"{name(page)}: {section}.{key}"
 
 
-@pytest.mark.parametrize("library", sorted(set(foreign_names.TABLES) - {"RLlib"}))
-def test_the_table_of_foreign_names_is_that_of_the_messages(library: str) -> None:
-    names = text(ROOT / "docs" / "names.md").partition(f"## {library}\n")[2].partition("\n## ")[0]
-    lines = [line for line in names.splitlines() if line.startswith("| `")]
-    assert lines == [foreign_pages.of_names(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
+@pytest.mark.parametrize("letters", foreign_pages.FOLDERS)
+def test_the_tables_of_foreign_names_are_those_of_the_messages(letters: str) -> None:
+    page = text(foreign_pages.FOLDERS[letters] / foreign_pages.OF_NAMES)
+    with language.chosen(letters):
+        assert foreign_pages.names_written(page) == page, "write it anew: python -m tests.tools.foreign_pages"
+    assert set(foreign_names.TABLES) - {"RLlib"} <= set(
+        re.findall(r"^## (.*)$", text(ROOT / "docs" / "names.md"), re.MULTILINE)
+    )
 
 
 def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,7 @@ def test_a_chinese_page_says_so_and_has_the_words_of_the_theme_in_chinese(site: 
         ("docs/zh/sources.html", "../sources.html"),
         ("docs/sources.html", "zh/sources.html"),
         ("index.html", "README.zh.html"),
-        ("docs/needs.html", ""),
+        ("docs/speed.html", ""),
         ("docs/index.html", "zh/index.html"),
         ("algos/dqn/index.html", "../../docs/zh/algos/dqn.html"),
         ("docs/zh/algos/dqn.html", "../../../algos/dqn/index.html"),

@@ -1,11 +1,12 @@
 """The tables of words of other libraries in docs/ and docs/zh/: python -m tests.tools.foreign_pages writes those of
-docs/rllib.md and docs/joyrl.md, and of their pages in Chinese, anew."""
+docs/rllib.md, docs/joyrl.md and docs/names.md, and of their pages in Chinese, anew."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from config.foreign import convlab, joyrl
+from config.foreign import names as foreign_names
 from config.foreign.rllib_keys import ALGORITHMS, MAPPINGS, TABLES, implied
 from config.foreign.table import OFF, Row, Table, lines
 from config.program import ROOT
@@ -15,10 +16,11 @@ from tests.tools.pages import anchors
 DOCS = ROOT / "docs"
 FOLDERS = {"en": DOCS, "zh": DOCS / "zh"}
 """Folder of the pages by their language."""
-OF_RLLIB, OF_JOYRL = "rllib.md", "joyrl.md"
+OF_RLLIB, OF_JOYRL, OF_NAMES = "rllib.md", "joyrl.md", "names.md"
 """Names of the pages."""
 TABLE = re.compile(r"(?m)(?:^\|.*\n)+")
 WORDS = {
+    "there": "那边",
     "here": "这里",
     "remark": "说明",
     "section": "分区",
@@ -58,10 +60,35 @@ def led(text: str, page: str) -> str:
     return LINK.sub(link, text)
 
 
-def of_names(name: str, row: Row) -> str:
-    """Returns the line of docs/names.md for a word."""
-    settings = ", ".join(f"`{path}`" for path in row.settings.split())
-    return f"| `{name}` | {settings} | {row.remark or row.refused or row.needless} |"
+def _parts(text: str) -> list[str]:
+    return re.split(r"(?m)^(?=## )", text)
+
+
+def with_tables(text: str, page: str, made: Mapping[str, str]) -> str:
+    """Returns the text of a page, or of its page in Chinese, whose parts are in the same order, with tables in the
+    place of the first ones below some headings, by the heading in English."""
+    parts = []
+    for part, original in zip(_parts(text), _parts((DOCS / page).read_text(encoding="utf-8")), strict=True):
+        title = original.partition("\n")[0].removeprefix("## ")
+        table = led(made[title], page) if title in made else None
+        parts.append(part if table is None else TABLE.sub(lambda _, table=table: table, part, count=1))
+    return "".join(parts)
+
+
+def names_written(text: str) -> str:
+    """Returns the text of docs/names.md, or of its page in Chinese, with its tables of settings made anew."""
+    tables = {library: table for library, table in foreign_names.TABLES.items() if library != "RLlib"}
+    columns = head(said("there"), said("here"), said("remark"))
+    made = {
+        library: columns + "".join(_of_name(name, row) for name, row in sorted(table.items()))
+        for library, table in tables.items()
+    }
+    return with_tables(text, OF_NAMES, made)
+
+
+def _of_name(name: str, row: Row) -> str:
+    settings = said(", ").join(f"`{path}`" for path in row.settings.split())
+    return f"| `{name}` | {settings} | {row.remark or row.refused or row.needless} |\n"
 
 
 # -------------------------------------------------------------------------------------------------------- RLlib
@@ -90,38 +117,27 @@ def _row(names: list[str], row: Row) -> str:
     refused = row.refused if row.values else ""
     needless = "" if row.settings or row.texts.get("needless") == OFF else row.needless
     remark = row.remark or refused or needless or row.refused
-    return f"| {', '.join(names)} | {row.here or _settings(row)} | {remark} |\n".replace("|  |", "| |")
+    return f"| {said(', ').join(names)} | {row.here or _settings(row)} | {remark} |\n".replace("|  |", "| |")
 
 
 def _settings(row: Row) -> str:
     """Returns the settings of a row as the page has them: those of algo_cfg without their section."""
     paths = [f"{section}.{name}" if section != "algo_cfg" else name for section, name in row.paths()]
-    return ", ".join(f"`{path}`" for path in paths) or "-"
+    return said(", ").join(f"`{path}`" for path in paths) or "-"
 
 
 def _algorithms() -> str:
     """Returns the table of the algorithms that have another name here."""
     rows = []
     for name, row in ALGORITHMS.items():
-        with_them = "".join(f", `{path}: {str(value).lower()}`" for path, value in implied(row).items())
+        with_them = "".join(f"{said(', ')}`{path}: {str(value).lower()}`" for path, value in implied(row).items())
         rows.append(f"| {name} | {row.settings}{with_them.replace(': per', ': PER')} | {row.remark} |\n")
     return _head() + "".join(rows)
 
 
-def _parts(text: str) -> list[str]:
-    return re.split(r"(?m)^(?=## )", text)
-
-
 def rllib_written(text: str) -> str:
-    """Returns the text of docs/rllib.md, or of its page in Chinese, whose parts are in the same order, with its tables
-    made anew."""
-    made, parts = of_rllib(), []
-    english = _parts((DOCS / OF_RLLIB).read_text(encoding="utf-8"))
-    for part, original in zip(_parts(text), english, strict=True):
-        title = original.partition("\n")[0].removeprefix("## ")
-        table = led(made[title], OF_RLLIB) if title in made else None
-        parts.append(part if table is None else TABLE.sub(lambda _, table=table: table, part, count=1))
-    return "".join(parts)
+    """Returns the text of docs/rllib.md, or of its page in Chinese, with its tables made anew."""
+    return with_tables(text, OF_RLLIB, of_rllib())
 
 
 # -------------------------------------------------------------------------------------------------------- JoyRL
@@ -178,7 +194,7 @@ def _cell(name: str, kind: str) -> str:
     return f"`{row.settings}`" if row else "–" if name in convlab.UNUSED else ""
 
 
-WRITTEN = {OF_RLLIB: rllib_written, OF_JOYRL: joyrl_written}
+WRITTEN = {OF_RLLIB: rllib_written, OF_JOYRL: joyrl_written, OF_NAMES: names_written}
 
 
 def main(folders: dict[str, Path] = FOLDERS) -> None:

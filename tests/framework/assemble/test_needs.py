@@ -1,5 +1,6 @@
 """What algorithms ask of an environment: the table in the docs, and one comparison for all places."""
 
+import pytest
 from gymnasium.spaces import Box, Discrete
 
 import algos
@@ -7,9 +8,10 @@ from framework.assemble.needs import ALGORITHM, FACTS, Offers, misfits, needs_of
 from tests.tools import needs_page
 
 
-def test_the_table_of_algorithms_is_that_of_the_code() -> None:
-    text = needs_page.PAGE.read_text(encoding="utf-8")
-    assert needs_page.written(text) == text, "write it anew: python -m tests.tools.needs_page"
+@pytest.mark.parametrize("letters", needs_page.PAGES)
+def test_the_table_of_algorithms_is_that_of_the_code(letters: str) -> None:
+    text = needs_page.PAGES[letters].read_text(encoding="utf-8")
+    assert needs_page.written(text, letters) == text, "write it anew: python -m tests.tools.needs_page"
 
 
 def test_a_single_agent_hears_of_the_spaces_or_else_of_the_first_fact() -> None:
