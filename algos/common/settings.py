@@ -168,7 +168,7 @@ class NetworkConfig(AlgoConfig):
             if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
                 message = tr(
                     "this algorithm does not support {kind} layers ({algos} do)",
-                    kind=special,
+                    kind=tr("recurrent custom") if kind == "custom" else kind,
                     algos=USERS_OF_SPECIAL_LAYERS[special],
                 )
                 yield Problem(key, message)

@@ -237,7 +237,7 @@ def test_an_algorithm_without_recurrence_and_a_branch_refuse_a_cell(monkeypatch)
     with pytest.raises(ConfigError, match="branches: a branch cannot have custom layers; put them in the layer list"):
         loaded(None, "general_cfg.algo_name=PPO", f"algo_cfg.branches={{x: [{cell}]}}", allow_import=["own_networks"])
     monkeypatch.setattr(algos.get("PPO").Config, "SPECIAL_LAYERS", ())
-    assert "this algorithm does not support gru layers" in refused(cell)
+    assert "this algorithm does not support recurrent custom layers" in refused(cell)
 
 
 @pytest.mark.parametrize(
