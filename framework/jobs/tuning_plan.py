@@ -267,14 +267,38 @@ class RunPlan(TuningPlan):
     def _adjusted(self) -> list[bool]:
         """For each domain whether its setting may change in a training that goes on; empty if none may."""
         config = self.config(self.first[0])
-        allowed, models = adjustable(config), config.sections()
+        allowed = adjustable(config) | {"general_cfg": set()}
         flags = []
-        for domain in self.domains:
-            section = next((name for name in models if domain.path.startswith(f"{name}.")), "general_cfg")
-            # a value within a setting, such as algo_cfg.lr.linear[0], changes as the setting may
-            key = re.split(r"[.[]", domain.path.removeprefix(f"{section}."))[0]
-            flags.append(section != "general_cfg" and type(models[section]).field_name(key) in allowed[section])
+        for place, domain in enumerate(self.domains):
+            changed = self._of_section(domain, config) or self._that_differ(place)
+            flags.append(bool(changed) and all(key in allowed[section] for section, key in changed))
         return flags if any(flags) else []
+
+    def _of_section(self, domain: Domain, config: RunConfig) -> set[tuple[str, str]]:
+        """Returns section and name of the setting that a domain is; empty for a word of another library."""
+        models = config.sections()
+        section = next((name for name in models if domain.path.startswith(f"{name}.")), None)
+        if section is None:
+            return set()
+        # a value within a setting, such as algo_cfg.lr.linear[0], changes as the setting may
+        key = re.split(r"[.[]", domain.path.removeprefix(f"{section}."))[0]
+        return {(section, type(models[section]).field_name(key))}
+
+    def _that_differ(self, place: int) -> set[tuple[str, str]]:
+        """Returns section and name of the settings that are others with the last value of a domain than with the first
+        one."""
+        first, domain = list(self.first[0]), self.domains[place]
+        try:
+            one, other = (
+                self.config((*first[:place], value, *first[place + 1 :])).sections()
+                for value in (domain.values[0], domain.values[-1])
+            )
+        except ConfigError:
+            return set()
+        pairs = (
+            (section, key, one[section], other[section]) for section in one for key in type(one[section]).model_fields
+        )
+        return {(section, key) for section, key, a, b in pairs if getattr(a, key) != getattr(b, key)}
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
         """Returns the settings of a copy: those that may change are drawn anew, or multiplied. Keeps all of them if the

@@ -285,6 +285,19 @@ algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}
     assert found.algo.gamma == (0.95 if there == "max_steps: 100" else 0.99)  # JoyRL's in a file of JoyRL
 
 
+def test_population_based_training_changes_the_words_of_an_experiment_of_rllib() -> None:
+    config = "{lr: {loguniform: [1e-4, 0.1]}, train_batch_size: {choice: [8, 16]}}"
+    written(f"poles: {{run: DQN, env: CartPole-v1, stop: {{timesteps_total: 60}}, config: {config}}}\n")
+    words = ["tune_cfg.scheduler=pbt", "tune_cfg.rungs=30", "tune_cfg.samples=2", "tune_cfg.score=return_mean"]
+    few = ["general_cfg.iteration_steps=10", "general_cfg.online_eval=false"]
+    assert run("tune", "-f", "tune.yaml", "--into", "pbt", *words, *few) == 0
+    rows = {row["name"]: row for row in table(Path("pbt"))}
+    [copy] = [name for name in rows if "_" in name]
+    parent = rows[json.loads(Path("pbt/tune.json").read_text())["trials"][copy]["parent"]]
+    assert rows[copy]["poles.config.lr"] != parent["poles.config.lr"]
+    assert rows[copy]["poles.config.train_batch_size"] == parent["poles.config.train_batch_size"]
+
+
 def test_words_change_an_experiment_of_rllib_and_the_file_that_repeats_its_tuning() -> None:
     experiment = "{run: PPO, env: CartPole-v0, stop: {timesteps_total: 50}, config: {lr: {grid_search: [1, 0.1]}}}\n"
     written(f"one: {experiment}")
