@@ -11,9 +11,10 @@ layout of a clone, and this file as its __init__.py.
 """
 
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from opcode import opname
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -149,22 +150,25 @@ _DIALOG = {
 """Public name in joystick.dialog -> module:name, imported on first use."""
 
 
-class _Lazy(ModuleType):
-    """The module joystick.dialog, whose names are imported on first use. What it lacks is an ImportError: of any other
-    error, `from joystick.dialog import name` would not show the text."""
+class _Part(ModuleType):
+    """A module such as joystick.dialog, whose names are imported on first use. What it lacks is an ImportError: of any
+    other error, `from joystick.dialog import name` would not show the text."""
 
-    __all__ = list(_DIALOG)
+    def __init__(self, name: str, homes: Mapping[str, str], instead: Callable[[str], str]) -> None:
+        super().__init__(f"joystick.{name}")
+        self.__all__, self._homes, self._instead = list(homes), homes, instead
+        sys.modules[self.__name__] = self
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in _DIALOG:
-            raise ImportError(_lacks("joystick.dialog", name, _instead_of(name)))
-        home, _, thing = _DIALOG[name].partition(":")
+        if name not in self._homes:
+            raise ImportError(_lacks(self.__name__, name, self._instead(name)))
+        home, _, thing = self._homes[name].partition(":")
         return getattr(import_module(home), thing)
 
     def __dir__(self) -> list[str]:
-        return sorted(_DIALOG)
+        return sorted(self._homes)
 
 
 def _instead_of(name: str) -> str:
@@ -188,7 +192,8 @@ def _lacks(module: str, name: str, instead: str) -> str:
     return tr("{module} has no {name!r}{instead}", module=module, name=name, instead=instead)
 
 
-dialog = sys.modules["joystick.dialog"] = _Lazy("joystick.dialog", "Dialogues put together in Python, as in ConvLab-2.")
+dialog = _Part("dialog", _DIALOG, _instead_of)
+"""Dialogues put together in Python, as in ConvLab-2."""
 _PUBLIC = (*_HOMES, "dialog")
 __all__ = list(_PUBLIC)
 
@@ -199,8 +204,11 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         from config.tell.language import tr
 
+        user = sys._getframe(1)
+        is_import = opname[user.f_code.co_code[user.f_lasti]] == "IMPORT_FROM"
+        kind = ImportError if is_import else AttributeError  # the import statement shows the text of no other error
         instead = _instead(name, _HOMES)
-        raise AttributeError(tr("module 'joystick' has no attribute {name!r}{instead}", name=name, instead=instead))
+        raise kind(tr("module 'joystick' has no attribute {name!r}{instead}", name=name, instead=instead))
     return getattr(import_module(_HOMES[name]), "register" if name == "register_env" else name)
 
 
@@ -211,9 +219,10 @@ def _instead(name: str, names: Collection[str]) -> str:
     from config.tell.names import did_you_mean
     from framework.catalog import ALGOS
     from framework.data.absent_names import INSTEAD
-    from framework.runs.other_words import OF_THE_MODULE, stem_of
+    from framework.runs.other_words import OF_RAYS_TUNE, OF_THE_MODULE, stem_of
 
-    if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
+    instead = "" if name in names else OF_RAYS_TUNE.get(name)
+    if instead := instead or INSTEAD.get(name) or OF_THE_MODULE.get(name):
         return tr("; {remark}", remark=instead)
     algos = {key.lower(): ALGOS.get(key).NAME for key in ALGOS.available()}
     algos = {their.lower(): row.settings for their, row in ALGORITHMS.items() if row.settings} | algos
@@ -234,6 +243,8 @@ class _Tianshou(ModuleType):
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
         home = import_module("framework.data.tianshou")
+        if name in _OF_TIANSHOU and name not in home.__all__:
+            return self
         if name not in (*home.__all__, "__all__"):
             raise ImportError(_lacks("joystick.tianshou", name, _instead(name, home.__all__)))
         return getattr(home, name)
@@ -242,8 +253,13 @@ class _Tianshou(ModuleType):
         return sorted(self.__all__)
 
 
+_OF_TIANSHOU = "data env env.pettingzoo_env exploration policy trainer utils utils.net utils.net.common".split()
+"""Modules in tianshou, whose names are all in joystick.tianshou."""
 if not TYPE_CHECKING:
     tianshou = sys.modules["joystick.tianshou"] = _Tianshou("joystick.tianshou")
+    sys.modules.update({f"joystick.tianshou.{name}": tianshou for name in _OF_TIANSHOU})
+    for _name in ("rllib", "tune"):  # nothing is in them: an import from them is answered
+        _Part(_name, {}, lambda name: _instead(name, [f"joystick.{home}" for home in _HOMES]))
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import GeneralConfig, address
 from config.foreign.dialects import DIALECTS, experiments
+from config.foreign.names import remark_on
 from config.model import SECTIONS, policies
 from config.model.domain_kinds import SECTION
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
@@ -155,6 +156,8 @@ def _meant(key: str) -> str:
     """Returns the end of a sentence about a setting that tune_cfg does not have."""
     if key in _RAYS:
         return tr("; did you mean {hint}?", hint=_RAYS[key])
+    if remark := remark_on(key):
+        return f"; {remark}"
     names = TuneConfig.model_fields
     return did_you_mean(key, names) or tr("; known are: {names}", names=", ".join(names))
 

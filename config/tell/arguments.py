@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from config.foreign.names import remark_on
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
@@ -23,8 +24,9 @@ def with_hints(words: Mapping[str, str]) -> Callable[[Callable[Arguments, Return
         def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
             for name in kwargs:
                 if name not in names:
-                    instead = words.get(name)
-                    hint = tr("; write {instead}", instead=instead) if instead else did_you_mean(name, names)
+                    instead, remark = words.get(name), remark_on(name)
+                    hint = f"; {remark}" if remark else did_you_mean(name, names)
+                    hint = tr("; write {instead}", instead=instead) if instead else hint
                     raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
             return function(*args, **kwargs)
 

@@ -12,6 +12,7 @@ from envs.common.registry import lookup, unknown_id, without_its_warning
 from envs.common.rows import assemble, make_env
 from envs.gym.config import Config
 from envs.gym.env import make_scalar
+from envs.several.multi_agent import several as has_several_agents
 
 
 def rows_of(env: Any) -> VectorEnv:
@@ -26,6 +27,11 @@ def rows_of(env: Any) -> VectorEnv:
     if not several:
         raise EnvError("the list of environments is empty; give at least one")
     first = _env_of(several[0])
+    if has_several_agents(first):
+        raise EnvError(
+            "{name} has several agents, which are trained by joystick.Run with policies_cfg (docs/agents.md)",
+            name=_name(first),
+        )
     rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
     vector = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
     _compare([vector.member(row) for row in range(len(several))] if len(several) > 1 else [])

@@ -36,6 +36,9 @@ INSTEAD = {
     **dict.fromkeys(("GaussianNoise", "OUNoise", "BaseNoise"), _NOISE),
     **dict.fromkeys(("MultiAgentPolicyManager", "PettingZooEnv"), _TEAM),
     **dict.fromkeys(("Net", "Recurrent", "Actor", "ActorProb", "Critic", "MLP"), _NETWORK),
+    "RandomPolicy": tr(
+        "collect(n_step=..., random=True) acts at random; an opponent that does is algo_name: Random in policies_cfg"
+    ),
     "ImitationPolicy": tr('joystick.Run("BC", env, algo_cfg={"data": folder}) imitates recorded data'),
     "ICMPolicy": tr('bonus="icm" is a setting of an algorithm: joystick.policy("DQN", env, bonus="icm")'),
     "SummaryWriter": _LOGGERS,

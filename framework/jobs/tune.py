@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from config import machine
+from config.own import objects as own
 from config.read.loader import ConfigError
 from config.read.paths import as_written, fixed
 from config.read.tuning import Tuning, continued, folder_named, from_file, from_values
@@ -113,8 +114,16 @@ def _tuning(
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):
-        return from_values(what if isinstance(what, Mapping) else {}, words, flags, leaves=space, **options)
+        return from_values(_by_name(what) if isinstance(what, Mapping) else {}, words, flags, leaves=space, **options)
     raise ConfigError("Python: got {what!r}; expected a file, a mapping of settings, or a function", what=what)
+
+
+def _by_name(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings with names in place of classes and functions. One that makes the environment is of python."""
+    general, env = values.get("general_cfg") or {}, values.get("env_cfg") or {}
+    if isinstance(env, Mapping) and callable(env.get("id")) and isinstance(general, Mapping):
+        values = {**values, "general_cfg": {"env_name": "python", **general}}
+    return dict(own.by_name(values))
 
 
 def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, folder: Path | None) -> tuple[Tuner, int]:

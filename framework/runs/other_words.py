@@ -40,6 +40,8 @@ OF_TUNE = {
     "stop": "what={'general_cfg': {'stop_return': ...}}", "resources_per_trial": "jobs", "local_dir": "into",
     "name": "into", "search_alg": "search", "metric": "score", "max_concurrent_trials": "jobs", "verbose": "show",
     "env": "what={'env_cfg': {'id': ...}}", "algo": "what={'general_cfg': {'algo_name': ...}}", "param_space": "space",
+    "perturbation_interval": "rungs", "hyperparam_mutations": "space",
+    "callbacks": "what={'general_cfg': {'callbacks': 'my_module:MyCallbacks'}}",
 }  # fmt: skip
 """Arguments of joystick.tune."""
 OF_RAYS_TUNE = {
@@ -63,7 +65,7 @@ OF_THE_MODULE = {
     "grid_search": tr("write joystick.grid(...), with the values one by one"),
     "sample_from": tr("write joystick.choice(...), with the values one by one"),
     "loguniform": tr("write joystick.log(low, high)"), "randint": tr("write joystick.integer(low, high)"),
-    "init": tr("Ray starts by itself with general_cfg={'mp_backend': 'ray'}"),
+    "init": tr("Ray starts by itself with general_cfg={'mp_backend': 'ray'}; 'ray_address': 'auto' joins a cluster"),
     "shutdown": tr("run.close() ends what it started"),
     "rollout": tr("write run.evaluate(episodes), or {program} evaluate NAME", program=PROGRAM),
     "pretty_print": tr("write joystick.pretty(result)"),

@@ -182,6 +182,27 @@ def test_joystick_tianshou_has_the_names_that_programs_import() -> None:
     assert CachedReplayBuffer is joystick.CachedReplayBuffer
 
 
+def test_an_environment_of_several_agents_is_for_a_run() -> None:
+    module = pytest.importorskip("pettingzoo.classic.tictactoe_v3")
+    for make in (module.env, [module.env]):
+        with pytest.raises(joystick.EnvError, match=r"raw_env has several agents, which are trained by joystick\.Run with pol"):
+            Collector(joystick.policy("DQN", "CartPole-v1"), make)
+
+
+def test_modules_in_tianshou_are_found_in_joystick_tianshou() -> None:
+    code = (
+        "from joystick.tianshou.data import Batch, VectorReplayBuffer\n"
+        "from joystick.tianshou.policy import BasePolicy\n"
+        "from joystick.tianshou.trainer import offpolicy_trainer\n"
+        "import joystick.tianshou as ts, joystick\n"
+        "print(Batch is joystick.Batch is ts.data.Batch, BasePolicy is joystick.Policy)\n"
+        "from joystick.tianshou.utils.net.common import Net"
+    )
+    done = forked_program(code, "joystick", "framework", "envs", "config")
+    assert done.stdout == "True True\n", done.stderr
+    assert done.stderr.splitlines()[-1].startswith("ImportError: joystick.tianshou has no 'Net'; a network is a torch")
+
+
 @pytest.mark.parametrize(
     ("name", "instead"),
     [("SegmentTree", "PrioritizedReplayBuffer has the sum tree inside"),
@@ -475,7 +496,7 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_programs_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
-    prints, by_hand = PROGRAMS
+    prints, by_hand, _ = PROGRAMS
     exec(prints, {})
     shown = capsys.readouterr().out
     assert "obs_next" not in shown
@@ -484,6 +505,18 @@ def test_the_programs_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> Non
     totals = capsys.readouterr().out.split()
     assert len(totals) == 2
     assert totals[0] == totals[1]
+
+
+@pytest.mark.run
+def test_the_tic_tac_toe_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pettingzoo.classic.tictactoe_v3")
+    monkeypatch.chdir(tmp_path)
+    exec(PROGRAMS[2], {})
+    shown = capsys.readouterr().out
+    assert "'return_mean': " in shown
+    assert "update_0.gif" not in shown, "it has learned"
 
 
 def test_an_episode_by_hand_is_the_one_of_a_collector() -> None:

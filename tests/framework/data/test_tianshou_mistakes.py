@@ -620,9 +620,9 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
         "policy of this algorithm",
     ),
     (
-        "tianshou.data",
-        lambda: joystick.tianshou.data,
-        "joystick.tianshou has no 'data'; its names are in joystick.tianshou itself, such as "
+        "joystick.data",
+        lambda: joystick.data,
+        "module 'joystick' has no attribute 'data'; its names are in joystick.tianshou itself, such as "
         "joystick.tianshou.Collector",
     ),
     (
@@ -650,6 +650,12 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
         "joystick.DummyVectorEnv",
         lambda: joystick.DummyVectorEnv,
         "module 'joystick' has no attribute 'DummyVectorEnv'; a Collector takes a list of environments",
+    ),
+    (
+        "joystick.RandomPolicy",
+        lambda: joystick.RandomPolicy,
+        "module 'joystick' has no attribute 'RandomPolicy'; collect(n_step=..., random=True) acts at random; an "
+        "opponent that does is algo_name: Random in policies_cfg",
     ),
     (
         "joystick.SegmentTree",

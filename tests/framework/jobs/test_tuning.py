@@ -208,6 +208,10 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
             "tune.yaml:3: tune_cfg.rungs: the first comparison would be at step 100, and the run has 100",
         ),
         (
+            SPACE + "tune_cfg: {perturbation_interval: 5}", [],
+            "tune_cfg.perturbation_interval: unknown setting; write tune_cfg.rungs, the environment steps between",
+        ),
+        (
             SPACE + "tune_cfg: {score: nonsense}", [],
             "known: best, episode, episodes_this_iteration, evaluation, grad_norm, iteration",
         ),
@@ -267,6 +271,9 @@ def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFix
     err = capsys.readouterr().err
     assert "tune.yaml:1: algo_cfg.lr: got -1; expected a number above 0" in err.replace("one.config.lr", "algo_cfg.lr")
     assert len(err.splitlines()) == 1
+    written(f"one: {text.replace('-1', '1').replace('run:', 'scheduler: pbt, run:')}")
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    assert "one.scheduler: schedulers are for values to try: tune -f FILE tune_cfg.sch" in capsys.readouterr().err
     written(f"one: {text}two: {text}")
     assert run("tune", "--yaml", "tune.yaml") == 2
     assert "tune.yaml has 2 experiments; copy the one to tune into a file of its own" in capsys.readouterr().err

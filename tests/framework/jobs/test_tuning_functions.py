@@ -18,6 +18,7 @@ from framework.errors import JoystickError
 from framework.jobs import job
 from framework.jobs.functions import Functions
 from framework.jobs.stages import Stage
+from tests import own_callbacks, own_parts
 from tests.tools.tuning import GENERAL, forking, run, table
 
 __all__ = ["forking"]
@@ -227,6 +228,26 @@ def test_a_mapping_is_tuned_as_a_file_with_the_same_content() -> None:
     )
     other = joystick.tune("a.yaml", into="file")
     assert [each["score"] for each in other.trials] == [each["score"] for each in found.trials]
+
+
+def test_a_mapping_may_have_classes_of_a_module() -> None:
+    general = {"algo_name": "A2C", "max_total_step": 60, "callbacks": own_callbacks.Angle, "save_fig": False}
+    found = joystick.tune(
+        {"general_cfg": general | {"iteration_steps": 30}, "env_cfg": {"id": own_parts.Line, "size": 4}},
+        space={"algo_cfg.lr": joystick.grid(0.1, 0.5)},
+        score="return_mean",
+        into="classes",
+    )
+    assert [each["state"] for each in found.trials] == ["finished"] * 2
+    file = Path("classes/config.yaml").read_text()
+    assert all(name in file for name in ("'tests.own_callbacks:Angle'", "'tests.own_parts:Line'", "env_name: python"))
+
+
+def test_a_class_that_no_trial_can_import_is_named() -> None:
+    local = type("Local", (own_parts.Line,), {})
+    answer = "Local: a trial is a process of its own and cannot import it; name it as module:name, with allow_import"
+    with pytest.raises(joystick.ConfigError, match=answer):
+        joystick.tune({"env_cfg": {"id": local, "size": 4}}, space={"algo_cfg.lr": joystick.grid(0.1, 0.5)})
 
 
 def test_a_setting_may_be_of_any_kind_that_a_file_can_hold() -> None:

@@ -222,6 +222,16 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: joystick.tune("PPO"), "Python: got 'PPO'; expected {'general_cfg': {'algo_name': 'PPO'}}"),
     (lambda: joystick.tune(None), "Python: got None; expected a file, a mapping of settings, or a function"),
     (lambda: joystick.tune({}, num_samples=2), "tune has no argument 'num_samples'; write samples"),
+    (lambda: joystick.tune({}, hyperparam_mutations={}), "tune has no argument 'hyperparam_mutations'; write space"),
+    (
+        lambda: joystick.tune({}, quantile_fraction=0.2),
+        "tune has no argument 'quantile_fraction'; pbt copies members of the first quarter, and compares at "
+        "environment steps (docs/tuning.md); leave it out",
+    ),
+    (
+        lambda: joystick.Run("PPO", address="auto"),
+        "Run has no argument 'address'; a setting is written general_cfg={'ray_address': 'auto'}",
+    ),
     (lambda: joystick.tune({}, config={}), "tune has no argument 'config'; write what, a mapping with general_cfg"),
     (
         lambda: joystick.tune.run("PPO", config={}),
@@ -254,3 +264,23 @@ def test_a_mistake_is_a_sentence_that_says_what_to_write(mistake, sentence):
 
 def test_there_are_enough_of_them():
     assert len(MISTAKES) >= 50
+
+
+@pytest.mark.parametrize(
+    ("statement", "answer"),
+    [
+        ("from joystick import PPOTrainer", "an algorithm is named in joystick.Run"),
+        ("from joystick import PopulationBasedTraining", "write joystick.tune(what, space, scheduler='pbt')"),
+        ("from joystick.rllib import PPO", "joystick.rllib has no 'PPO'; an algorithm is named in joystick.Run"),
+        ("from joystick.tune import run", "joystick.tune has no 'run'; write joystick.tune(what, space), or without"),
+        ("from joystick.tune import choice", "joystick.tune has no 'choice'; write joystick.choice(...)"),
+    ],
+)
+def test_an_import_of_a_name_that_joystick_lacks_says_what_to_write(statement: str, answer: str) -> None:
+    with pytest.raises(ImportError) as error:
+        exec(statement, {})
+    assert answer in str(error.value)
+
+
+def test_a_name_that_joystick_lacks_is_no_attribute() -> None:
+    assert not hasattr(joystick, "PPOTrainer")
