@@ -253,7 +253,9 @@ class _Tianshou(ModuleType):
         return sorted(self.__all__)
 
 
-_OF_TIANSHOU = "data env env.pettingzoo_env exploration policy trainer utils utils.net utils.net.common".split()
+_OF_TIANSHOU = (
+    "data", "env", "env.pettingzoo_env", "exploration", "policy", "trainer", "utils", "utils.net", "utils.net.common",
+)  # fmt: skip
 """Modules in tianshou, whose names are all in joystick.tianshou."""
 if not TYPE_CHECKING:
     tianshou = sys.modules["joystick.tianshou"] = _Tianshou("joystick.tianshou")

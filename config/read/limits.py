@@ -106,9 +106,11 @@ AMOUNTS = tuple(key for key in RUN_LIMITS if key != "max_time")
 
 def leave_out(stack: SourceStack) -> Iterator[str]:
     """Takes limits that nobody wrote, those of a preset or of the usual run of an algorithm, out of a new run for which
-    another amount is written; yields a note. A run that is loaded keeps its own."""
+    another amount is written, or that collects nothing; yields a note. A run that is loaded keeps its own."""
     written, place = sources.merge((source for source in stack.sources if source.written), "general_cfg", GeneralConfig)
-    given = [key for key in AMOUNTS if is_limit(written.get(key))]
+    given, idle = [key for key in AMOUNTS if is_limit(written.get(key))], AMOUNTS
+    if not given and sources.merge(stack.sources, "algo_cfg", AlgoConfig)[0].get("offline_updates") == -1:
+        given, idle = ["offline_updates"], ("max_episode", "max_total_step")
     if not given or stack.general("load_checkpoint") is True:
         return
     unused = []
@@ -119,10 +121,11 @@ def leave_out(stack: SourceStack) -> Iterator[str]:
             unused.append(f"data_epochs {passes:,} ({source.places['algo_cfg'].parts['data_epochs'].text})")
             source.put("algo_cfg", "data_epochs", None, place.parts["max_update"])
         settings = {} if source.written else source.sections.get("general_cfg", {})
-        for key in AMOUNTS:
+        for key in idle:
             if key not in written and is_limit(settings.get(key)):
-                unused.append(f"{key} {settings[key]:,} ({source.places['general_cfg'].parts[key].text})")
-                source.put("general_cfg", key, -1, place.parts[given[0]])
+                where = source.places["general_cfg"].parts[key]
+                unused.append(f"{key} {settings[key]:,} ({where.text})")
+                source.put("general_cfg", key, -1, place.parts.get(given[0], where))
     if unused:
         yield tr(
             "not used, since {given} is written: {limits}",

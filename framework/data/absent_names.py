@@ -84,3 +84,13 @@ OF_A_POLICY = {
     "soft_update": tr("the settings tau and target_update of joystick.policy(...) move target networks"),
 }
 """Method of a policy -> what to use in its place."""
+
+_MARKS = tr("batch.mapped(numpy.isnan) is True at each NaN")
+OF_A_BATCH = {
+    **dict.fromkeys(("isnull", "hasnull", "dropnull"), _MARKS),
+    "get_keys": tr("keys() has its names"),
+    "set_array_at_key": tr("batch[key] = array sets one"),
+    "apply_values_transform": tr("mapped(function) returns a Batch of function(value)"),
+    "to_list_of_dicts": tr("[row.to_dict() for row in batch] are its rows"),
+}
+"""Method of a Batch -> what to use in its place."""

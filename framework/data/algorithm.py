@@ -38,12 +38,20 @@ from framework.policies.splitter import Transitions
 from framework.seeding import number, stream
 
 
-def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **settings: Any) -> "AlgorithmPolicy":
+def policy(
+    algo: str, env: Any, *network: Any, seed: int = 0, device: str = "cpu", **settings: Any
+) -> "AlgorithmPolicy":
     """Makes a policy of an algorithm, with its default settings but for those given, for an environment (as a Collector
     takes it; of a list, all of one kind): policy("DQN", env, lr=1e-3).
 
     Raises ConfigError for unknown settings and for an algorithm that does not suit the environment.
     """
+    if network:
+        raise JoystickError(
+            "joystick.policy takes algo and env by position, and settings by name: an algorithm makes its network of "
+            "value_layers, actor_layers and critic_layers, and its optimizer of optimizer and lr; a policy with a "
+            "network of your own inherits from joystick.Policy (docs/tianshou.md)"
+        )
     whole("seed", seed, least=0)
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from config.tell.language import tr
+from framework.data.absent_names import OF_A_BATCH
 from framework.data.values import (
     as_array,
     brief,
@@ -100,6 +101,8 @@ class Batch:
 
     def _lacking(self, key: str) -> str:
         """Returns a sentence about a missing key."""
+        if remark := OF_A_BATCH.get(key):
+            return tr("a Batch has no {key!r}; {remark}", key=key, remark=remark)
         return tr("this Batch has no key {key!r}; it has {keys}", key=key, keys=", ".join(self._data) or tr("none"))
 
     def __contains__(self, key: object) -> bool:

@@ -193,15 +193,22 @@ def _train(
         if stop:
             break
     best = hooks.best or {"rew": float("nan"), "rew_std": float("nan"), "epoch": 0}
-    return {
-        "train_step": step,
-        "train_episode": episode,
-        "updates": policy.updates,
-        "metrics": means(learned),
-        "tests": hooks.tests,
-        "best_reward": best["rew"],
-        "best_reward_std": best["rew_std"],
-        "best_epoch": best["epoch"],
-        "stopped": hooks.stopped,
-        "seconds": time.monotonic() - begin,
-    }
+    return _Result(
+        train_step=step,
+        train_episode=episode,
+        updates=policy.updates,
+        metrics=means(learned),
+        tests=hooks.tests,
+        best_reward=best["rew"],
+        best_reward_std=best["rew_std"],
+        best_epoch=best["epoch"],
+        stopped=hooks.stopped,
+        seconds=time.monotonic() - begin,
+    )
+
+
+class _Result(dict[str, Any]):
+    """The result of a training. An entry that it lacks, such as one of Tianshou's, is answered with those it has."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(tr("the result has no {name!r}; it has {names}", name=name, names=", ".join(self)))

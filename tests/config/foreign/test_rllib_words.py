@@ -296,9 +296,14 @@ def test_recorded_data_are_learned_from_alone() -> None:
     assert of("DQN", input="dataset", input_config={"paths": "traces"}, **length).algo == alone.algo
     mixed = of("DQN", input={"sampler": 3, "traces": 1}).algo
     assert (mixed.data, mixed.offline_updates, mixed.data_share) == ("traces", None, 0.25)
-    [problem] = problems(algo="DQN", config={"input": "traces"})
+    assert of("DQN", input="traces").general.max_update == 10_000, "the limit of the preset counts what is collected"
+    [problem] = problems("general_cfg.max_total_step=9", algo="DQN", config={"input": "traces"})
     assert "this run learns from algo_cfg.data alone; set max_update" in problem
+    for collects in ("sampler", {"sampler": 1}, {"sampler": 1.0}):
+        assert of("DQN", input=collects).algo.data is None
     assert of("BC", input="traces", explore=False).algo.data == "traces"
+    [problem] = problems(algo="DQN", config={"exploration_config": {"eta": 0.1}})
+    assert "exploration_config.eta: exploration by a bonus is algo_cfg.bonus, with bonus_coef and bonus_lr" in problem
     for value in ({"a": 0.5, "b": 0.5}, {"sampler": 0.5, "a": "half"}, {"a": 0, "sampler": 0}):
         [problem] = problems(algo="DQN", config={"input": value})
         assert "a mixture of data is algo_cfg.data: [FILES] with algo_cfg.data_share" in problem

@@ -614,6 +614,24 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
         "joystick.policy(...) explore; eval() ends it",
     ),
     (
+        "isnull",
+        lambda: Batch(a=1).isnull(),
+        "a Batch has no 'isnull'; batch.mapped(numpy.isnan) is True at each NaN",
+    ),
+    (
+        "duration",
+        lambda: joystick.offpolicy_trainer(Recording(), coll(), coll(), 1, 1, 1, 1, 1)["duration"],
+        "the result has no 'duration'; it has train_step, train_episode, updates, metrics, tests, best_reward, "
+        "best_reward_std, best_epoch, stopped, seconds",
+    ),
+    (
+        "policy with a network",
+        lambda: joystick.policy("DQN", "CartPole-v1", nn.Linear(4, 2), None),
+        "joystick.policy takes algo and env by position, and settings by name: an algorithm makes its network of "
+        "value_layers, actor_layers and critic_layers, and its optimizer of optimizer and lr; a policy with a network "
+        "of your own inherits from joystick.Policy (docs/tianshou.md)",
+    ),
+    (
         "PGPolicy",
         lambda: joystick.PGPolicy,
         "module 'joystick' has no attribute 'PGPolicy'; joystick.policy(\"REINFORCE\", env) is a "
