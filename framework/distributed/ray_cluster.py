@@ -159,10 +159,13 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words =
     cluster = os.environ.get("RAY_ADDRESS") or _head(words) if address == "auto" else address
     if cluster != "auto":
         _must_listen(cluster, words)
+    failure = tr("Ray cannot be reached at {address}", address=address)
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        failure += tr(" (a cluster with tokens needs RAY_AUTH_MODE=token: docs/ray.md)")
     try:
         _init(
             ray,
-            tr("Ray cannot be reached at {address}", address=address),
+            failure,
             words.way_out,
             address=address,
             runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": THERE},

@@ -213,6 +213,21 @@ def test_a_cluster_that_refuses_us_is_one_line_with_the_cause(error, said):
     assert str(refused.value).startswith(f"Ray cannot be reached at 10.0.0.1:6379: {said}")
 
 
+@pytest.mark.parametrize(
+    ("mode", "hint"), [("", r" \(a cluster with tokens needs RAY_AUTH_MODE=token"), ("token", ":")]
+)
+def test_a_cluster_that_refuses_us_may_want_a_token(mode, hint, monkeypatch):
+    def init(**settings):
+        raise ConnectionError("Failed to connect")
+
+    config = load(None, ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1"], find_algo=ALGOS, find_env=ENVS)
+    monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    monkeypatch.setattr(ray_cluster, "_must_listen", lambda address, words: None)
+    ray = SimpleNamespace(init=init, shutdown=lambda: None)
+    with pytest.raises(JoystickError, match=f"Ray cannot be reached at 10.0.0.1:6379{hint}"):
+        ray_cluster._connected(ray, config.general, "10.0.0.1:6379").__enter__()
+
+
 def test_a_sigterm_while_ray_starts_reaches_our_handler():
     """RAY-4: Ray installs a handler of its own meanwhile, which exits."""
 
