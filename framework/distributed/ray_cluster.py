@@ -103,6 +103,12 @@ def started(cfg: GeneralConfig, store_bytes: int, words: Words = OF_A_RUN) -> It
     if cfg.ray_address is None and "ray" not in sys.modules:  # Ray reads them when it is imported, and never again
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load(words.way_out)
+    if ray.is_initialized():  # its end would be that of the other user
+        raise RayUnavailable(
+            "Ray is in use in this program already, by ray.init or by another run, and there is one for each program: "
+            "leave out ray.init, since a run starts Ray itself, or close the other run; {way_out}",
+            way_out=words.way_out,
+        )
     with _connected(ray, cfg, cfg.ray_address, words) if cfg.ray_address else _local(ray, cfg, store_bytes):
         yield ray
 

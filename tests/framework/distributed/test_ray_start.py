@@ -228,6 +228,19 @@ def test_a_cluster_that_refuses_us_may_want_a_token(mode, hint, monkeypatch):
         ray_cluster._connected(ray, config.general, "10.0.0.1:6379").__enter__()
 
 
+@pytest.mark.parametrize("address", [None, "auto"])
+def test_the_ray_of_another_user_in_this_program_is_left_alone(address, monkeypatch):
+    def fails(**settings):
+        pytest.fail("the Ray of the other user was touched")
+
+    words = ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1"]
+    general = load(None, words, find_algo=ALGOS, find_env=ENVS).general.model_copy(update={"ray_address": address})
+    ray = SimpleNamespace(is_initialized=lambda: True, init=fails, shutdown=fails)
+    monkeypatch.setattr(ray_cluster, "load", lambda way_out: ray)
+    with pytest.raises(JoystickError, match="Ray is in use in this program already, by ray.init or by another run"):
+        ray_cluster.started(general, 1).__enter__()
+
+
 def test_a_sigterm_while_ray_starts_reaches_our_handler():
     """RAY-4: Ray installs a handler of its own meanwhile, which exits."""
 
