@@ -56,7 +56,6 @@ EXCEPTIONS = (
     ("framework/sharing/card.py", r"\{\} (pull|film|test|--yaml) .*", "commands"),
     ("framework/*.js", r"Bearer \{\}|Escape", "a header of HTTP; the name of a key"),
     ("joystick.py", r"joystick has a package .*", "an error in whose place nothing of ours can be imported"),
-    ("joystick.py", r"Dialogues put together .*", "a docstring"),
 )
 """File, pattern of whole texts in it, and why they are not translated."""
 
