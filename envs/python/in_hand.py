@@ -28,14 +28,18 @@ def rows_of(env: Any) -> VectorEnv:
         raise EnvError("the list of environments is empty; give at least one")
     first = _env_of(several[0])
     if has_several_agents(first):
-        raise EnvError(
-            "{name} has several agents, which are trained by joystick.Run with policies_cfg (docs/agents.md)",
-            name=_name(first),
-        )
+        raise _for_a_run(_name(first))
     rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
     vector = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
     _compare([vector.member(row) for row in range(len(several))] if len(several) > 1 else [])
     return vector
+
+
+def _for_a_run(name: str) -> EnvError:
+    """Returns the error of an environment of several agents."""
+    return EnvError(
+        "{name} has several agents, which are trained by joystick.Run with policies_cfg (docs/agents.md)", name=name
+    )
 
 
 def _compare(members: Sequence[Any]) -> None:
@@ -59,7 +63,9 @@ def _row(several: Sequence[Any], index: int) -> gymnasium.Env:
 
 def _env_of(thing: Any) -> Any:
     """Returns an environment, a function's result, or what gymnasium makes of an id."""
-    if isinstance(thing, str) and env_packages.of_id(thing) is not None:
+    if isinstance(thing, str) and (package := env_packages.of_id(thing)) is not None:
+        if package.kind == "pettingzoo":
+            raise _for_a_run(thing)
         if lookup(thing) is None:
             raise EnvError(unknown_id(thing))
         settings = {key: value for key, value, _ in env_packages.settings_of(thing)}

@@ -184,10 +184,8 @@ def test_joystick_tianshou_has_the_names_that_programs_import() -> None:
 
 def test_an_environment_of_several_agents_is_for_a_run() -> None:
     module = pytest.importorskip("pettingzoo.classic.tictactoe_v3")
-    for make in (module.env, [module.env]):
-        with pytest.raises(
-            joystick.EnvError, match=r"raw_env has several agents, which are trained by joystick\.Run with pol"
-        ):
+    for make in (module.env, [module.env], "classic/tictactoe_v3"):
+        with pytest.raises(joystick.EnvError, match=r"has several agents, which are trained by joystick\.Run with pol"):
             Collector(joystick.policy("DQN", "CartPole-v1"), make)
 
 
