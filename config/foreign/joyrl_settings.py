@@ -399,9 +399,15 @@ class Rewriting:
         old = self.old["algo_cfg"]
         if self.algo is None:
             return
-        if not any(name in old for name in joyrl.NETWORKS):
-            return
         apart = {"actor_layers", "critic_layers"} <= set(self.algo.model_fields)
+        written = any(name in old for name in (*joyrl.NETWORKS, "actor_layers", "critic_layers"))
+        if apart and not written and old.get("independ_actor") is False:
+            del old["independ_actor"]
+            self._at = ("algo_cfg", "independ_actor")
+            for name in ("actor_layers", "critic_layers"):
+                layers = self.algo.model_fields[name].get_default(call_default_factory=True)
+                shared = [_named(layer.model_dump(exclude_none=True), n) for n, layer in enumerate(layers, start=1)]
+                self.put("algo_cfg", name, shared, _was("independ_actor: false"))
         independent = old.get("independ_actor", self.name not in joyrl.SHARES_BY_DEFAULT)
         common = bool(old.get("branch_layers") or old.get("merge_layers"))
         if apart and common and not independent:
@@ -498,6 +504,9 @@ class Rewriting:
         if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in remaining):
             remaining = [entry for entry in remaining if joyrl.wrapper_name(entry) != "AtariWrapper"]
             self.put("env_cfg", "vectorization", "native", _was("AtariWrapper"))
+            old = str(env.get("id"))
+            if (present := self.find_env.get("gym").present_name(old)) != old:
+                self.put("env_cfg", "id", present, _was(old))
         env["wrappers"] = [_wrapper(entry) for entry in remaining]
         if env["wrappers"] != remaining:
             self.comments["env_cfg", "wrappers"] = _was(", ".join(map(joyrl.wrapper_name, remaining)))
@@ -556,6 +565,8 @@ def _layer(old: Any) -> Settings | None:
         del layer["padding"]
     if kind == "norm":
         return {"layer_type": "layernorm"}
+    if kind in ("embed", "flatten", "pooling"):
+        layer.pop("activation", None)  # JoyRL does not read it there
     return {**layer, "layer_type": kind}
 
 

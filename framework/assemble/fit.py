@@ -135,7 +135,8 @@ def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tu
     faults = list(needs.misfits(needs.needs_of(algo, name, type(algo)()), needs.offers_of(env, env_id, algo)))
     if not faults or faults[0][0] != needs.ALGORITHM:
         return [(f"algo_cfg.{setting}", fault) for setting, fault in faults]
-    able = ", ".join(needs.able(env, algos.offline() if type(algo).OFFLINE else algos.learning())) or "none"
+    names = needs.able(env, algos.offline() if type(algo).OFFLINE else algos.learning())
+    able = ", ".join(sorted(names, key=lambda other: not other.startswith(f"{name}_"))) or "none"  # SAC: SAC_D first
     sentences = ". ".join(fault for _, fault in faults)
     return [("general_cfg.algo_name", tr("{sentences}. Algorithms that can: {able}", sentences=sentences, able=able))]
 

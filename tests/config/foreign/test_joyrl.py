@@ -504,6 +504,21 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
     config = loaded_file(f"general_cfg: {{algo_name: PPO}}\nalgo_cfg: {{{own}}}\n", tmp_path)
     assert [layer.shared for layer in config.algo.actor_layers] == [None]
     assert config.algo.actor_lr == 0.5
+    config = loaded_file("general_cfg: {algo_name: PPO}\nalgo_cfg: {independ_actor: false}\n", tmp_path)
+    assert [layer.shared for layer in config.algo.critic_layers] == ["trunk_1", "trunk_2"]
+    assert config.algo.critic_layers == config.algo.actor_layers
+
+
+def test_an_activation_that_joyrl_does_not_read_is_left_out(tmp_path: Path) -> None:
+    layers = "[{layer_type: embed, embedding_dim: 8, activation: relu}]"
+    config = loaded_file(f"env_cfg: {{id: FrozenLake-v1}}\nalgo_cfg: {{branch_layers: {layers}}}\n", tmp_path)
+    assert config.algo.value_layers[0].embedding_dim == 8
+
+
+def test_the_wrapper_of_atari_comes_with_the_only_id_that_has_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("ale_py")
+    config = loaded_file("env_cfg: {id: BreakoutNoFrameskip-v4, wrapper: [AtariWrapper]}\n", tmp_path)
+    assert (config.env.id, config.env.vectorization) == ("ALE/Breakout-v5", "native")
 
 
 @pytest.mark.parametrize(
@@ -523,6 +538,8 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
         ("general_cfg: {test_eps: 5}\nenv_cfg: {wrapper: NoWrapper}\n", ":2: env_cfg.wrappers: "),
         ("general_cfg: {test_eps: 5}\nenv_cfg: {continuous: true}\n", "env_cfg.continuous: unknown"),
         ("general_cfg: {test_eps: 5, epsilon_decay: 0.5}\nalgo_cfg: {lr: x}\n", ":2: algo_cfg.lr: got 'x'"),
+        ("algo_cfg: {branch_layers: [{layer_type: linear, layer_size: [4], size: 4}]}\n",
+         "algo_cfg.value_layers.size: unknown setting"),
         ("algo_cfg: {branch_layers: 5}\n", ":1: algo_cfg.branch_layers: got 5; expected a list of layers"),
         ("algo_cfg: {merge_layers: [{name: a, layers: 5}]}\n", "algo_cfg.merge_layers: got ["),
         ("algo_cfg: {max_buffer_size: 500, buffer_size: 700}\n", "another spelling of max_buffer_size"),
