@@ -111,7 +111,9 @@ class DialogEnv(gymnasium.Env):
         cfg = self.cfg
         if self._person is not None:
             (read, write), self._person = self._person, None
-            return Person(self.goal, self.tracker, read, write, cfg.max_turn)
+            judge = self.evaluator
+            reached = judge.success if isinstance(judge, Evaluator) else lambda: True  # one's own may lack the method
+            return Person(self.goal, self.tracker, read, write, cfg.max_turn, reached)
         if self.parts.user is not None:
             return Guest(self.parts.user, self.goal, self.np_random, cfg)
         return User(self.goal, self.np_random, cfg.max_turn, cfg.patience, cfg.max_initiative)

@@ -29,8 +29,11 @@ You are the user. Type acts, with ; between them, or sentences:
 class Person:
     """Reads what the user says, and shows what the system says, knows and finds."""
 
-    def __init__(self, goal: Goal, tracker: Tracker, read: Read, write: Write, max_turn: int) -> None:
-        self.goal, self.tracker, self.max_turn = goal, tracker, max_turn
+    def __init__(
+        self, goal: Goal, tracker: Tracker, read: Read, write: Write, max_turn: int, reached: Callable[[], bool]
+    ) -> None:
+        """reached: returns True once the system has done what the goal asks for; who leaves before has given up."""
+        self.goal, self.tracker, self.max_turn, self._reached = goal, tracker, max_turn, reached
         self.read, self.write = read, write
         self.turn, self.ended = 0, False
         self.reason: str | None = None
@@ -85,7 +88,7 @@ class Person:
             try:
                 line = self.read(tr("you:    "))
             except EOFError:
-                return self._closed("complete")
+                return self._left()
             if line.strip().lower() in ("help", "?"):
                 self.write(HELP)
                 continue
@@ -95,9 +98,12 @@ class Person:
                 self.write(f"  {error}")
                 continue
             if BYE in acts:
-                return self._closed("complete", acts)
+                return self._left(acts)
             if acts:
                 return acts
+
+    def _left(self, acts: Sequence[Act] = (BYE,)) -> list[Act]:
+        return self._closed("complete" if self._reached() else "patience", acts)
 
     def _closed(self, reason: str, acts: Sequence[Act] = (BYE,)) -> list[Act]:
         self.ended, self.reason = True, reason

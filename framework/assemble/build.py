@@ -150,6 +150,8 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     own.provide(config.objects)
     plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
+    if config.general.mode == "train":
+        resources.inputs_that_fit(plan)
     with one_thread():
         agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
     return parts_of(config, plan).agent(agents, spec, device, partial(expert_of, config, spec, make_agent))

@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from config import machine
 from config.model.composite import Composite, choices_of
+from config.model.layers import Linear
 from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
 from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
@@ -30,6 +31,10 @@ RETURNS_BYTES = 20
 LEAST_OBSERVATION = 4096
 """Size in bytes of an observation from which a replay memory stores it as frames. With smaller ones that takes longer,
 and they rarely fill a memory."""
+ONE_HOT_BYTES = 5
+"""Size of a zero or one in a minibatch, while it is made."""
+WEIGHT_BYTES = 16
+"""Size of a weight that is learned: with its gradient and the two means of Adam."""
 EPISODE_STEPS = 100
 """Length of the episodes for which the size of a memory of frames is estimated: each begins with a stack of its own."""
 CHUNK_BYTES = 64 * 2**20
@@ -52,6 +57,34 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
             section=plan.learning[0].section,
         )
     return free // needed
+
+
+def inputs_that_fit(plan: "Plan") -> None:
+    """Raises JoystickError if the zeros and ones that stand for Discrete observations do not fit into this machine,
+    with the weights that read them; making those takes minutes before it fails."""
+    free = machine.available_bytes()
+    for policy in plan.learning:
+        lists = {name: getattr(policy.algo, name, None) for name in ("value_layers", "actor_layers", "critic_layers")}
+        widths = {
+            name: layers[0].layer_size[0] for name, layers in lists.items() if layers and isinstance(layers[0], Linear)
+        }
+        space = policy.spec.observation_space
+        entries = int(space.n) if isinstance(space, spaces.Discrete) else 0
+        needed = entries * (policy.minibatch * ONE_HOT_BYTES + WEIGHT_BYTES * sum(widths.values()))
+        if widths and free is not None and needed > free:
+            raise JoystickError(
+                "{section}: {entries:,} zeros and ones stand for an observation of {env}, and minibatches of {rows:,} "
+                "with the weights of the first layers need {needed:,.1f} GiB; this machine has {free:.1f} GiB free. "
+                "Begin {lists} with {layer}, which reads the number of the observation",
+                section=policy.section,
+                entries=entries,
+                env=policy.spec.id,
+                rows=policy.minibatch,
+                needed=needed / 2**30,
+                free=free / 2**30,
+                lists=" and ".join(widths),
+                layer="{layer_type: embed, embedding_dim: 16}",
+            )
 
 
 def needed_bytes(config: RunConfig, plan: "Plan") -> int:

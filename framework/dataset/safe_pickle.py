@@ -66,11 +66,21 @@ def _filled(shape: Any, dtype: Any, fortran: Any, data: Any) -> np.ndarray:
     return np.ndarray(shape, dtype.value, data, order="F" if fortran else "C").copy(order="K")
 
 
+class _Lines(io.BytesIO):
+    """Bytes whose last line is whole: the name of a class that is cut is not that of another one."""
+
+    def readline(self, size: int | None = -1) -> bytes:
+        line = super().readline(size)
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return line
+
+
 class _Machine(_Unpickler):
     dispatch = {getattr(pickle, name)[0]: _Unpickler.dispatch[getattr(pickle, name)[0]] for name in _PLAIN.split()}
 
     def __init__(self, data: bytes) -> None:
-        super().__init__(io.BytesIO(data))
+        super().__init__(_Lines(data))
         self.left = 8 * len(data)
 
     def find_class(self, module: str, name: str) -> Any:

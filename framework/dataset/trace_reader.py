@@ -1,10 +1,8 @@
 """Reads traces back into arrays."""
 
-import io
 import json
 import re
 import zlib
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,12 @@ import numpy as np
 from config.read.opening import Opener, named, regular
 from config.tell.language import tr
 from config.tell.system_errors import reason_of
-from framework.dataset.traces import is_whole
-from framework.disk.array_headers import read_header
+from framework.dataset.lines import numbered
+from framework.dataset.traces import MOST_LINE_BYTES, is_whole, unpacked
 from framework.errors import DataError
 
 NAME = re.compile(r"output-[\d_-]+_worker-(\d+)_(\d+)\.json")
 """Name of a file, with the numbers of its worker and of the file."""
-MOST_BYTES = 2**31
-"""Size of the largest column of a line, decompressed."""
 _BAD_LINE = (ValueError, KeyError, AttributeError, TypeError, EOFError, DataError, RecursionError, zlib.error)
 """Errors that reading a line raises if it is not a trace."""
 
@@ -64,22 +60,19 @@ def _joined(path: Path, batches: list[Columns]) -> Columns:
 def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
     """Yields the columns of each line by policy, None for a single agent; not of a last one that is being written."""
     try:
-        file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
+        with open(path, "rb", opener=opener) as file:
+            for number, line in numbered(file, tr("pieces"), MOST_LINE_BYTES):
+                if not line.endswith(b"\n") and not is_whole(line):
+                    return
+                try:
+                    batches = _batches(json.loads(line))
+                    yield {policy: _columns(batch) for policy, batch in batches.items()}
+                except _BAD_LINE as error:
+                    raise DataError("line {number} is not a trace: {error}", number=number, error=error) from error
     except OSError as error:
         raise DataError("{path} cannot be read: {error}", path=path, error=reason_of(error)) from None
-    with file:
-        for number, line in enumerate(file, start=1):
-            if line.isspace():
-                continue
-            if not line.endswith(b"\n") and not is_whole(line):
-                return
-            try:
-                batches = _batches(json.loads(line))
-                yield {policy: _columns(batch) for policy, batch in batches.items()}
-            except _BAD_LINE as error:
-                raise DataError(
-                    "{path}: line {number} is not a trace: {error}", path=path, number=number, error=error
-                ) from error
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
@@ -93,7 +86,7 @@ def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
 
 
 def _columns(batch: dict[str, Any]) -> Columns:
-    columns = {name: _column(value) for name, value in batch.items()}
+    columns = {name: _column(name, value) for name, value in batch.items()}
     if single := next((name for name, column in columns.items() if not column.ndim), None):
         raise ValueError(tr("{name} is one value, and not one for each step", name=single))
     counts = {len(column) for column in columns.values()}
@@ -102,14 +95,9 @@ def _columns(batch: dict[str, Any]) -> Columns:
     return columns
 
 
-def _column(value: Any) -> np.ndarray:
+def _column(name: str, value: Any) -> np.ndarray:
     if isinstance(value, str):
-        unzip = zlib.decompressobj()
-        data = unzip.decompress(b64decode(value, validate=True), MOST_BYTES)
-        if unzip.unconsumed_tail:
-            raise ValueError(tr("a column has more than {limit:,} bytes", limit=MOST_BYTES))
-        read_header(io.BytesIO(data), tr("a column"), len(data))
-        return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+        return unpacked(name, value)
     if value and isinstance(value[0], dict):
         infos = np.empty(len(value), object)
         infos[:] = value

@@ -142,7 +142,7 @@ def _cut(infos: Any) -> np.ndarray | None:
 def _column(name: str, value: Any) -> np.ndarray:
     """Returns a column. In lists floats are float32, and observations of several numbers are too, except images."""
     if isinstance(value, str):
-        return column_of(name, _unpacked(name, value))
+        return column_of(name, unpacked(name, value))
     if not isinstance(value, list):
         raise DataError("{name} is a {kind}; a list is needed", name=name, kind=type(value).__name__)
     column = column_of(name, value)
@@ -158,7 +158,7 @@ def _column(name: str, value: Any) -> np.ndarray:
         return column.astype(np.float32) if column.dtype.kind == "f" or several else column
 
 
-def _unpacked(name: str, text: str) -> np.ndarray:
+def unpacked(name: str, text: str) -> np.ndarray:
     """Returns a column that is packed as text: base64 of zlib of a NumPy file."""
     data = b64decode(text, validate=True)
     if data[:4] == b"\x04\x22\x4d\x18" or data[:1] == b"\x80":

@@ -34,7 +34,7 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     if not settings:
         settings = {DEFAULT: (_policy_of_all(config), config.algo_package)}
     matches = {name: _matched(name, algo, layout, settings) for name, (algo, _) in settings.items()}
-    problems = list(_problems(settings, matches, layout)) or list(_idle(config, settings, matches))
+    problems = list(_problems(settings, matches, layout)) or list(_idle(config, settings))
     if not problems:
         problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
     if problems:
@@ -121,20 +121,11 @@ def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iter
         yield tr("policies_cfg: no policy for {agents}; add them to the agents of a policy", agents=_listed(left))
 
 
-def _idle(config: RunConfig, settings: Settings, matches: Matches) -> Iterator[str]:
-    """Yields why nothing would be learned: from all agents, or from some that several policies share."""
+def _idle(config: RunConfig, settings: Settings) -> Iterator[str]:
+    """Yields why nothing would be learned."""
     idle = [name for name, (algo, _) in settings.items() if not algo.train]
     if len(idle) == len(settings) and config.general.mode == "train":
         yield tr("policies_cfg.{name}.train: no policy would learn; set train: true for one of them", name=idle[0])
-    for number, name in enumerate(idle):
-        for other in idle[:number]:
-            if shared := [agent for agent in matches[name] if agent in matches[other]]:
-                yield tr(
-                    "policies_cfg.{name}.agents: {other} matches {agents} too, and neither of them learns",
-                    name=name,
-                    other=other,
-                    agents=_listed(shared),
-                )
 
 
 def _placed(config: RunConfig, problem: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+import warnings
 
 import gymnasium
 import numpy as np
@@ -15,7 +16,7 @@ from envs.common.probe import probe
 from envs.common.sync import Row
 from envs.toy import Config as Toy
 from envs.toy import env as toy_env
-from tests.tools.envs import Corridor, cartpole, corridor_with, everyone, foreign
+from tests.tools.envs import Corridor, assembled, cartpole, corridor_with, everyone, foreign
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
@@ -88,6 +89,21 @@ def test_values_that_are_not_finite_stop_the_run_in_their_step(field, word, valu
     with pytest.raises(EnvError, match=rf"step 2 of row 0: ValueError: the {word}.*{value}"):
         env.step(np.array([0]))
     env.close()
+
+
+def test_a_number_beyond_float32_is_told_by_the_run_alone():
+    """numpy's words name a line of ours; what is infinite then is refused with its name and its step."""
+
+    def step(self, action):
+        obs, _, *rest = Corridor.step(self, action)
+        return obs, 1e300, *rest
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        env = assembled(corridor_with(step=step), "corridor", 1, "sync")
+        env.reset(everyone(env), np.array([8]))
+        assert np.isinf(env.step(np.array([0])).reward).all()
+    assert not told
 
 
 def test_values_of_a_foreign_environment_are_looked_at_too():

@@ -1,14 +1,13 @@
 """Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from algos.base import EnvSpec
+from algos.base import Agent, EnvSpec
 from algos.common.fast import layers as fast
 from algos.common.fast import tensors
 from algos.common.fast.layers import Network
@@ -190,7 +189,7 @@ def build(
     return Critic(front, body)
 
 
-def of_agent(agent: Any, at: int, layers: Layers, actions: int, out: int = 1, members: int = 1) -> Critic:
+def of_agent(agent: Agent, at: int, layers: Layers, actions: int, out: int = 1, members: int = 1) -> Critic:
     """Returns critics, or another network from observations and `actions` numbers to [members, B, out], of an agent
     with one normalizer of observations. at: number that the seed of the weights is above the agent's."""
     seed, normalizer = agent.streams.init + at, agent.normalizer

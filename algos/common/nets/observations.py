@@ -76,7 +76,7 @@ class OneHot(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(x.shape[0], self.count)
-        return (rows.index_select(1, self.column) == self.value).float()
+        return ((rows if self.count == 1 else rows.index_select(1, self.column)) == self.value).float()
 
 
 class FlatAction(nn.Module):

@@ -415,9 +415,10 @@ def test_the_command_line_answers_with_one_line_and_status_2(
     assert os.listdir(tmp_path) == ["a.pkl"]
 
 
-def test_a_pickle_that_is_cut_within_a_number_is_said_to_be_cut_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("states", [[[0.5], [1.5]], np.zeros((2, 1))])
+def test_a_pickle_that_is_cut_within_a_number_or_a_name_is_said_to_be_cut_off(states: Any, tmp_path: Path) -> None:
     """The library's words are those of what it was reading: unpack requires a buffer of 4 bytes."""
-    path, content = tmp_path / "a.pkl", pickle.dumps({"states": [[0.5], [1.5]], "actions": [70_000, 2]}, 2)
+    path, content = tmp_path / "a.pkl", pickle.dumps({"states": states, "actions": [70_000, 2]}, 2)
     for end in range(1, len(content)):
         path.write_bytes(content[:end])
         with pytest.raises(safe_pickle.UnsafePickle, match="is damaged: it is cut off; copy it again"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from gymnasium.spaces import Box, Discrete
 
 from algos.base import EnvSpec
@@ -211,6 +212,20 @@ def test_uniform_samples_do_not_depend_on_how_many_come_in_a_chunk():
 
 
 # ------------------------------------------------------------------------------------------------------- the estimate
+
+
+def test_a_state_of_ten_million_is_refused_before_its_networks_are_built(monkeypatch):
+    """64 rows of 10 million zeros and ones of 5 bytes, and 256 x 10 million weights of 16."""
+    config = loaded(None, "general_cfg.algo_name=DQN", "algo_cfg.batch_size=64")
+    needed = 10**7 * (64 * 5 + 256 * 16)
+    monkeypatch.setattr(machine, "available_bytes", lambda: needed - 1)
+    with pytest.raises(JoystickError, match=r"10,000,000 zeros and ones .* Begin value_layers with .*embed"):
+        build.make_agent(config, spec_of(Discrete(10**7)), 1, torch.device("cpu"))
+    monkeypatch.setattr(machine, "available_bytes", lambda: needed)
+    resources.inputs_that_fit(plan(config, spec_of(Discrete(10**7))))
+    table = "algo_cfg.value_layers=[{layer_type: embed, embedding_dim: 16}]"
+    monkeypatch.setattr(machine, "available_bytes", lambda: 10**9)
+    resources.inputs_that_fit(plan(loaded(None, table), spec_of(Discrete(10**7))))
 
 
 def test_the_estimate_counts_what_a_save_and_a_chunk_copy(monkeypatch):

@@ -405,10 +405,6 @@ def test_a_lost_worker_takes_no_transition_twice(ahead, monkeypatch):
             "Python: policies_cfg.car.train: no policy would learn",
         ),
         (
-            {"one": {**PPO, "train": False}, "two": {**PPO, "train": False}, "light": PER},
-            "policies_cfg.two.agents: one matches car_0, car_1, car_2, car_3, car_4 too, and neither of them learns",
-        ),
-        (
             {"car": {**PPO, "agents": ["car_*", "bike"]}, "light": PER},
             "policies_cfg.car.agents: no agent matches 'bike'; the environment has car_0, ",
         ),
@@ -419,6 +415,14 @@ def test_policies_that_do_not_suit_the_agents_are_refused_with_names(policies, m
     with pytest.raises(ConfigError) as caught:
         compatibility.check(joint_config(**policies))
     assert message in str(caught.value)
+
+
+def test_several_policies_that_do_not_learn_may_take_turns():
+    """A pool of opponents: each episode draws one of them for its agent."""
+    cars = {name: {**PPO, "train": False} for name in ("one", "two")}
+    config = joint_config(**cars, light=PER)
+    compatibility.check(config)
+    assert Run(config, local(config)).until(40).rest().learned
 
 
 def test_policies_need_several_agents():

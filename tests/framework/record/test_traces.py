@@ -465,11 +465,11 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
 
 
 def test_a_column_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.dataset.trace_reader.MOST_BYTES", 10_000)
+    monkeypatch.setattr("framework.dataset.traces.MOST_LINE_BYTES", 2**16)
     line = {"type": "SampleBatch", "obs": traces.pack(np.zeros(100_000, np.float32))}
     file = tmp_path / "one.json"
     file.write_text(json.dumps(line) + "\n")
-    with pytest.raises(ValueError, match="a column has more than 10,000 bytes"):
+    with pytest.raises(ValueError, match="obs has more than 0 MiB"):
         read_traces(file)
 
 
@@ -489,10 +489,10 @@ def test_an_array_that_says_that_it_is_larger_than_its_line_allocates_nothing(tm
     for content, said in (
         (
             b"\x93NUMPY\x01\x00" + bytes([len(large), 0]) + large,
-            r"a column is damaged: an array of shape \(2000000000,\)",
+            r"obs is damaged: an array of shape \(2000000000,\)",
         ),
-        (b"\x93NUMPY\x01\x00" + bytes([len(large) - 9, 0]) + large, "a column is damaged: its header cannot be read"),
-        (b"\x93NUMPY\x02\x00" + b"\xff\xff\xff\x7f" + b"{}", "a column has a header of 2,147,483,647 bytes"),
+        (b"\x93NUMPY\x01\x00" + bytes([len(large) - 9, 0]) + large, "obs is damaged: its header cannot be read"),
+        (b"\x93NUMPY\x02\x00" + b"\xff\xff\xff\x7f" + b"{}", "obs has a header of 2,147,483,647 bytes"),
     ):
         text = base64.b64encode(zlib.compress(content)).decode()
         file.write_text(json.dumps({"type": "SampleBatch", "obs": text}) + "\n")
