@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from config.machine import PROC
-from config.program import MAIN
+from config.program import MAIN, PROGRAM
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_url, as_written, fixed
 from config.read.stores import is_url
-from config.read.task_files import LOCK, TaskFiles
+from config.read.task_files import GROUPS, LOCK, RUN, TaskFiles
 from config.system.files import lock
 from config.system.processes import at_fork
+from config.system.terminal import quoted
 from config.tell.system_errors import reason_of
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
@@ -164,6 +165,12 @@ def check_new(into: Path | None, start: Path | None = None) -> None:
     if not into or is_url(str(into)):
         return
     path = fixed(into, start)
+    if any(os.path.lexists(path / name) for name in (RUN, *GROUPS)):
+        raise TaskDirError(
+            "{path} exists; --into names a new folder; to go on with what was begun there: {command}",
+            path=as_written(path),
+            command=f"{PROGRAM} resume {quoted(str(as_written(path)))}",
+        )
     if os.path.lexists(path):
         raise TaskDirError("{path} exists; --into names a new folder", path=as_written(path))
     above = next(folder for folder in path.parents if os.path.lexists(folder))

@@ -209,6 +209,9 @@ def test_a_folder_that_exists_is_refused_before_anything_is_started(
     assert all(note.startswith("JoyRL's ") for note in notes)
     assert not out
     assert not list(Path("taken").iterdir())
+    Path("taken/run.json").touch()
+    assert main([*words, "--into", "taken"]) == 2
+    assert "to go on with what was begun there: python main.py resume taken" in capsys.readouterr().err
 
 
 def test_a_program_is_told_of_a_folder_that_exists_before_ray_starts(
