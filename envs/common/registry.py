@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from pathlib import Path
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -164,9 +165,9 @@ def unknown_id(env_id: str) -> str:
             env_id=env_id,
             current=f"{module}{colon}{of_ale(current) or current}",
         )
-    hint = ""
+    hint, file = "", f"{env_id}.py"
     examples = (package.example for package in env_packages.PACKAGES if package.kind == env_packages.GYM)
-    if near := nearest(name, [*gymnasium.registry, *examples], least=0.75):
+    if near := file if Path(file).is_file() else nearest(name, [*gymnasium.registry, *examples], least=0.75):
         hint = tr("; did you mean {hint}?", hint=near)
     elif not module and re.search(r"/|-v\d+$", name):  # an id as a user registers it
         hint = tr("; an environment of your own is named my_module:{name}, with --allow-import my_module", name=name)

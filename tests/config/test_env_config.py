@@ -2,6 +2,7 @@
 
 import os
 from contextlib import closing
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -282,6 +283,13 @@ def test_an_id_that_nothing_resembles_is_answered_with_how_to_name_ones_own(name
     (problem,) = check(Config(id=name))
     own = f"an environment of your own is named my_module:{name}, with --allow-import my_module"
     assert problem.message == f"there is no environment {name!r}; {own}"
+
+
+def test_the_name_of_a_file_without_its_ending_is_answered_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("robot.py").touch()
+    (problem,) = check(Config(id="robot"))
+    assert problem.message == "there is no environment 'robot'; did you mean robot.py?"
 
 
 def test_a_version_that_a_module_of_ones_own_does_not_have_is_answered_with_the_whole_name(tmp_path, monkeypatch):
