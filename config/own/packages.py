@@ -65,7 +65,9 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
     if kinds:
         return tr("{name!r} is an environment; write env_name: {kind} and env_cfg.id: {name}", name=name, kind=kinds[0])
-    near = did_you_mean(name, finder.available())
+    folder = Path(name)
+    is_package = not folder.is_absolute() and (folder / "__init__.py").is_file()
+    near = did_you_mean(name, [".".join(folder.parts)] if is_package else finder.available())
     return tr("unknown name {name!r}{near} {list}", name=name, near=near, list=_listed(key))
 
 

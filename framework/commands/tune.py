@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 
-from config.read import arguments
+from config.read import arguments, presets
 from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
@@ -43,7 +43,13 @@ def check(request: Namespace) -> Iterator[str]:
             ]
             yield tr("--resume continues a tuning with its own settings; leave out {flags}", flags=", ".join(named))
     elif not request.yaml:
-        yield tr("tune needs a file with values to try: --yaml FILE; or --resume NAME")
+        request.yaml = request.algo and request.env and presets.find(request.algo, request.env)
+        if not request.yaml:
+            yield tr(
+                "tune needs a file with values to try: --yaml FILE; or --algo and --env that have a preset, with "
+                "values such as {example}; or --resume NAME",
+                example="'algo_cfg.lr={log: [1e-4, 1e-2]}'",
+            )
     for name in SETTINGS:
         if getattr(request, name, None) and f"tune_cfg.{name}" in keys:
             yield tr("--{name} and tune_cfg.{name} are the same setting; leave one of them out", name=name)

@@ -74,7 +74,9 @@ def _meant(word: str, start: Path) -> Iterator[Path]:
         exists = path.exists() or path.is_symlink()
     except (OSError, ValueError) as error:
         raise DataError("{word!r} cannot be read: {error}", word=word, error=error) from None
-    if not exists and glob.has_magic(word):
+    if not exists and (run := fixed(Path("tasks") / word, start)).is_dir():  # a name, as the commands take it
+        yield from _in_folder(run)
+    elif not exists and glob.has_magic(word):
         names = glob.glob(str(as_written(path)), root_dir=start, recursive=True)
         matches = [fixed(Path(name), start) for name in names]
         if not matches:

@@ -480,6 +480,15 @@ def test_a_dotted_name_is_never_imported_without_permission(own_package: Path, n
     assert not own_package.exists()
 
 
+def test_the_folder_of_a_package_is_answered_with_its_dotted_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine" / "fast").mkdir(parents=True)
+    (tmp_path / "mine" / "fast" / "__init__.py").touch()
+    assert "did you mean mine.fast?" in refused(None, "general_cfg.algo_name=mine/fast")
+
+
 def test_a_module_in_an_environment_id_needs_permission(own_package: Path) -> None:
     """SEC-3"""
     assert "env_cfg.id: imports my_pkg; to allow it, add --allow-import my_pkg" in refused(

@@ -459,6 +459,13 @@ def test_data_are_compared_with_an_environment(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["unfit"] == []
 
 
+def test_data_may_be_the_name_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (results := tmp_path / "tasks" / "expert" / "results").mkdir(parents=True)
+    ours(results, *THREE)
+    assert open_data("expert").files == open_data("tasks/expert").files
+
+
 def test_convert_writes_data_and_refuses_to_replace_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = ours(tmp_path, *THREE), tmp_path / "new.jsonl"
     assert main(["convert", str(source), str(target)]) == 0

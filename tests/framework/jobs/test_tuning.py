@@ -264,6 +264,14 @@ def test_what_is_wrong_is_told_without_what_only_follows_from_it(
     assert line.removeprefix("error: ") == answer
 
 
+def test_a_preset_takes_the_place_of_a_file_where_words_say_what_to_try(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("tune", "--algo", "PPO", "--env", "CartPole-v1", "algo_cfg.lr={grid: [1e-3, 1e-4]}", "--dry-run") == 0
+    assert "2 runs in all" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run("tune", "--algo", "PPO", "--env", "Qqqzzz-v0", "algo_cfg.lr={grid: [1e-3, 1e-4]}")
+    assert "or --algo and --env that have a preset" in capsys.readouterr().err
+
+
 def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFixture[str]) -> None:
     text = "{run: DQN, env: CartPole-v1, stop: {timesteps_total: 50}, config: {lr: {grid_search: [-1, 0.1]}}}\n"
     written(f"one: {text}")
