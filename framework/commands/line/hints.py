@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
+from config.read.task_files import GROUPS, RUN
 from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import FULL_WIDTH, did_you_mean, full_width, halved
@@ -111,11 +112,14 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
             word=word,
             hint=hint.replace("WHAT", next(iter(after), "TOPIC")),
         )
-    if any(os.path.isfile(os.path.join(folder, word, "config.yaml")) for folder in ("", "tasks")):
+    places = word, os.path.join("tasks", word)
+    kind = next((name for name in (RUN, *GROUPS) for place in places if os.path.isfile(os.path.join(place, name))), "")
+    if kind:
+        possible = ("test", "film", "resume") if kind == RUN else ("compare", "resume")
         return tr(
             "{word!r} is not a command, but a run; write {commands}",
             word=word,
-            commands=", ".join(f"{PROGRAM} {command} {quoted(word)}" for command in ("test", "film", "resume")),
+            commands=", ".join(f"{PROGRAM} {command} {quoted(word)}" for command in possible),
         )
     return tr(
         "{word!r} is neither a command nor section.key=value{nearest}",

@@ -103,8 +103,10 @@ def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
 
 def test_the_name_of_a_run_in_the_place_of_a_command_is_said_to_be_one(capsys):
     Path("tasks/mine").mkdir(parents=True)
-    Path("tasks/mine/config.yaml").write_text("")
+    Path("tasks/mine/run.json").touch()
     assert "'mine' is not a command, but a run; write python main.py test mine, python" in answer(capsys, "mine")
+    Path("tasks/mine/run.json").rename("tasks/mine/group.json")
+    assert "write python main.py compare mine, python main.py resume mine" in answer(capsys, "mine")
     assert "'训练' is not a command here; use python main.py train" in answer(capsys, "训练")
     assert "'rm' is not a command here; a run is its folder" in answer(capsys, "rm", "mine")
     assert "is neither a command nor section.key=value" in answer(capsys, "long" * 100)  # no file has such a name
