@@ -1,16 +1,32 @@
 """Words of other libraries' Python interfaces -> what to write here, for the ends of sentences."""
 
 import re
+from typing import Any
 
 from config.program import PROGRAM
 from config.tell.language import tr
 
 _LOAD = "joystick.load(run.task).act(obs)"
 _EXPORT = tr("joystick.load(run.task), or {program} export NAME", program=PROGRAM)
+
+
+def absent(thing: Any, name: str, instead: str | None) -> AttributeError:
+    """Returns the error of a method that an object lacks. instead: what to call; empty or None: nothing is near."""
+    kind = type(thing).__name__
+    if instead:
+        return AttributeError(tr("a {kind} has no {name!r}; use {instead}", kind=kind, name=name, instead=instead))
+    return AttributeError(tr("a {kind} has no {name!r}", kind=kind, name=name))
+
+
+ACTS = (
+    "predict", "forward", "select_action", "choose_action", "get_action", "compute_action", "compute_single_action",
+    "compute_actions",
+)  # fmt: skip
+"""Methods of policies of other libraries that choose an action."""
 OF_A_RUN = {
     "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
     "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
-    "predict": _LOAD, "act": _LOAD, "compute_single_action": _LOAD, "compute_action": _LOAD, "compute_actions": _LOAD,
+    **dict.fromkeys((*ACTS, "act"), _LOAD),
     "load": tr("joystick.load(run.task) or run.restore(N)"),
     "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
     "optimizer": tr("run.foreach_worker(f) and run.foreach_env(f)"), "workers": "run.foreach_worker(f)",

@@ -12,7 +12,7 @@ import numpy as np
 from algos.base import Array
 from config.read.paths import as_written
 from config.tell.language import tr
-from config.tell.names import did_you_mean
+from config.tell.names import did_you_mean, nearest
 from envs.base import VectorEnv
 from framework.archive.run import RecordedRun
 from framework.collect.fragment import check_finite
@@ -20,6 +20,7 @@ from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
+from framework.runs import other_words
 from framework.runs.arguments import check_path
 from framework.runs.model import opened, settings_of
 
@@ -34,6 +35,11 @@ class _Trained(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Starts an episode."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Says what to call in place of a method of another library."""
+        instead = "act(obs)" if name in other_words.ACTS else "" if name[:1] == "_" else nearest(name, dir(type(self)))
+        raise other_words.absent(self, name, instead)
 
     def _sentence(self) -> str:
         """Returns what it is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""

@@ -527,9 +527,7 @@ class Run:
         if hasattr(type(self), name):  # an AttributeError inside of a property comes here, too
             return object.__getattribute__(self, name)
         instead = other_words.OF_A_RUN.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
-        if instead:
-            raise AttributeError(tr("a Run has no {name!r}; use {instead}", name=name, instead=instead))
-        raise AttributeError(tr("a Run has no {name!r}", name=name))
+        raise other_words.absent(self, name, instead)
 
     @property
     def __name__(self) -> str:

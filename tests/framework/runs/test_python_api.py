@@ -205,6 +205,8 @@ def test_a_trained_policy_acts_as_the_run_does():
     expected = run._experiment.trainer.agent.predict_action(observations, None).action
     actions = [policy.act(obs) for obs in observations]
     assert [int(action) for action in actions] == expected.tolist()
+    with pytest.raises(AttributeError, match=r"a TrainedPolicy has no 'predict'; use act\(obs\)"):
+        policy.predict(observations[0])
     before = sorted(run.task.parent.iterdir())
     assert sorted(Path("tasks").absolute().iterdir()) == before
 
