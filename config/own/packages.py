@@ -23,6 +23,10 @@ _TASK = tr("a task directory, from which nothing is ever imported")
 def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[ModuleType | None, str]:
     """Returns the package that a name means, or None and why; key: algo_name or env_name; allow: --allow-import."""
     base = AlgoConfig if key == "algo_name" else EnvConfig
+    if key == "env_name" and name.endswith(".py"):
+        return None, tr(
+            "{name!r} is an environment; write env_name: {kind} and env_cfg.id: {name}", name=name, kind="python"
+        )
     if "." in name and (task := trust.task_of(name)):
         return None, tr("{name!r} lies in {folder}, {reason}", name=name, folder=task, reason=_TASK)
     if "." in name and not allowed(name, allow):

@@ -100,6 +100,7 @@ def load(
     choice = PresetChoice(work, preset_root)
     try:
         document = work.add_file(file, yaml_path)
+        work.name_classes()
         if env_class and not work.writes("general_cfg", "env_name"):
             typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
         by_itself = bool(algo or env or values is None)  # a program that only gives settings names its preset
@@ -167,6 +168,16 @@ class _Assembly(SourceStack):
             for dialect in DIALECTS:
                 dialect.put_policies(source, self.our_name)
         return document if isinstance(document, Document) else None
+
+    def name_classes(self) -> None:
+        """Puts module:Class in the place of file.py, as --env does."""
+        for source in self.sources:
+            name = source.sections.get("env_cfg", {}).get("id")
+            if isinstance(name, str) and name.partition(":")[0].endswith(".py"):
+                place = source.places["env_cfg"].parts["id"]
+                source.sections["env_cfg"]["id"] = own_class(name, f"{place.text}: {place.path}")
+                if not self.writes("general_cfg", "env_name"):
+                    source.put("general_cfg", "env_name", "python", place)
 
     def _add_document(self, document: Document, path: str) -> None:
         command_line = self.sources[-1].sections.get("general_cfg", {})

@@ -17,7 +17,8 @@ import pytest
 import joystick
 from config.own import trust
 from config.own.envs import OwnEnvError, class_name
-from config.read.loader import ConfigError
+from config.read.loader import ConfigError, load
+from framework.catalog import ALGOS, ENVS
 from main import main
 from tests.tools.process import become, forking
 
@@ -332,6 +333,20 @@ def test_a_file_that_leads_to_no_environment_is_answered_without_running_it(env,
         class_name(env)
     assert message in str(caught.value)
     assert not (folder / "imported").exists()
+
+
+def test_a_file_is_an_environment_in_the_settings_too(folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+
+    def loaded(word):
+        return load(None, [word], find_algo=ALGOS, find_env=ENVS, allow_import=["shop"])
+
+    config = loaded("env_cfg.id=shop.py")
+    assert (config.general.env_name, config.env.id) == ("python", "shop:Shop")
+    with pytest.raises(ConfigError, match=r"command line: env_cfg.id: 'shopp.py': no such file; did you mean shop.py"):
+        loaded("env_cfg.id=shopp.py")
+    with pytest.raises(ConfigError, match=r"'shop.py' is an environment; write env_name: python and env_cfg.id: shop"):
+        loaded("general_cfg.env_name=shop.py")
 
 
 def test_a_file_that_is_a_pipe_is_not_waited_for(folder):
