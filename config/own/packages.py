@@ -52,6 +52,12 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
     except Exception as error:
         if "." not in name:
             raise
+        if getattr(error, "code", None) == "model-field-missing-annotation":
+            untyped = str(error).split("`")[1]  # power = 0.5
+            typed = untyped.replace(" =", ": float =", 1)
+            return None, tr(
+                "{name}: {untyped} is a setting without a type; write {typed}", name=name, untyped=untyped, typed=typed
+            )
         return None, tr("{name} cannot be imported: {error}", name=name, error=f"{type(error).__name__}: {error}")
 
 

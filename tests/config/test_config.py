@@ -480,6 +480,14 @@ def test_a_dotted_name_is_never_imported_without_permission(own_package: Path, n
     assert not own_package.exists()
 
 
+def test_a_setting_of_an_own_algorithm_without_a_type_is_said_to_lack_one(own_package: Path) -> None:
+    (own_package.parent / "my_pkg" / "my_algo.py").write_text(
+        "from algos.dqn.config import Config as Family\nNAME = 'Mine'\nclass Config(Family):\n    power = 0.5\n"
+    )
+    message = refused(None, "general_cfg.algo_name=my_pkg.my_algo", allow_import=["my_pkg"])
+    assert "my_pkg.my_algo: power = 0.5 is a setting without a type; write power: float = 0.5" in message
+
+
 def test_the_folder_of_a_package_is_answered_with_its_dotted_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
