@@ -52,13 +52,16 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
     except Exception as error:
         if "." not in name:
             raise
-        if getattr(error, "code", None) == "model-field-missing-annotation":
-            untyped = str(error).split("`")[1]  # power = 0.5
-            typed = untyped.replace(" =", ": float =", 1)
-            return None, tr(
-                "{name}: {untyped} is a setting without a type; write {typed}", name=name, untyped=untyped, typed=typed
-            )
-        return None, tr("{name} cannot be imported: {error}", name=name, error=f"{type(error).__name__}: {error}")
+        return None, _unimported(name, error)
+
+
+def _unimported(name: str, error: Exception) -> str:
+    """Returns why a package cannot be imported, and what to write in place of a setting without a type."""
+    if getattr(error, "code", None) != "model-field-missing-annotation":
+        return tr("{name} cannot be imported: {error}", name=name, error=f"{type(error).__name__}: {error}")
+    untyped = str(error).split("`")[1]  # power = 0.5
+    typed = untyped.replace(" =", ": float =", 1)
+    return tr("{name}: {untyped} is a setting without a type; write {typed}", name=name, untyped=untyped, typed=typed)
 
 
 def _unknown(key: str, name: str, finder: Finder) -> str:
