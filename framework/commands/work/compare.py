@@ -124,7 +124,10 @@ def compare(
     if at not in COMPARED_AT:
         raise ConfigError("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT))
     if threshold is not None and not (isinstance(threshold, Real) and isfinite(threshold)):
-        raise ConfigError("threshold: got {threshold!r:.80}; expected a score, which is a number", threshold=threshold)
+        end = tr("; several runs are one list: compare([A, B])") if isinstance(threshold, str | PathLike) else ""
+        raise ConfigError(
+            "threshold: got {threshold!r:.80}; expected a score, which is a number{end}", threshold=threshold, end=end
+        )
     try:
         several = [runs] if isinstance(runs, str | PathLike) else list(runs)
         places = [fspath(run) for run in several]

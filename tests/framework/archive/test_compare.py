@@ -397,6 +397,8 @@ def test_bad_input_is_answered_in_a_sentence_and_nothing_is_created(
 def test_a_threshold_that_is_no_number_is_refused_in_python_too(threshold: Any) -> None:
     with pytest.raises(ConfigError, match=r"threshold: got .*; expected a score, which is a number"):
         compare(["a", "b"], threshold=threshold)
+    with pytest.raises(ConfigError, match=r"several runs are one list: compare\(\[A, B\]\)"):
+        compare("a", "b")  # type: ignore[arg-type]
     make_run(TASKS / "a")
     make_run(TASKS / "b", algo="PPO")
     assert [row["threshold"] for row in compare(["a", "b"], threshold=np.float32(1.5))] == [1.5, 1.5]
