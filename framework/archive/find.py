@@ -8,6 +8,7 @@ from config.program import PROGRAM
 from config.read.stores import is_url
 from config.read.task_config import has_config
 from config.read.tasks import is_group
+from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.archive import task_list
@@ -61,6 +62,11 @@ def _named(word: str, root: Path) -> list[Path]:
 
 def _none(place: str) -> TaskDirError:
     """Returns the error of a folder in which there is no run."""
+    if is_group(Path(place)):
+        command = f"{PROGRAM} resume {quoted(place)}"
+        return TaskDirError(
+            "{place!r} is a group of which no run has begun; {command} begins them", place=place, command=command
+        )
     return TaskDirError("{place!r} is neither a run nor a group of runs: there is no config.yaml of a run", place=place)
 
 

@@ -369,6 +369,7 @@ def refused(*words: str) -> None:
         (["cartpole_dqn", "new"], "nothing to compare yet: CartPole-v1 is left out: there is no evaluation of PPO yet"),
         (["cartpole_dqn", "tested"], "tasks/tested is a test; compare the training run that it tested"),
         (["empty", "new"], "'tasks/empty' is neither a run nor a group of runs"),
+        (["begun", "new"], "'tasks/begun' is a group of which no run has begun; python main.py resume tasks/begun"),
         (["a" * 300], "cannot be read"),
         ([], "the following arguments are required: RUN"),
         (["group", "--threshold", "high"], "invalid score 'high': use a number"),
@@ -387,6 +388,8 @@ def test_bad_input_is_answered_in_a_sentence_and_nothing_is_created(
     make_run(TASKS / "new", [], episodes=(), algo="PPO", finished=False)
     make_run(TASKS / "tested", general={"mode": "test"})
     (TASKS / "empty").mkdir()
+    (TASKS / "begun").mkdir()
+    (TASKS / "begun" / "group.json").write_text("{}")
     refused(*words)
     err = " ".join(capsys.readouterr().err.split())
     assert answer in err
