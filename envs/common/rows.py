@@ -123,7 +123,9 @@ def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
 def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
     """Makes the environment of a row."""
     # what float32 cannot hold is infinite then, and refused in a sentence
-    warnings.filterwarnings("ignore", "overflow encountered in cast", RuntimeWarning, r"(envs|framework|gymnasium)\.")
+    warnings.filterwarnings(
+        "ignore", r".*overflow encountered in cast", RuntimeWarning, r"(envs|framework|gymnasium)\."
+    )
     try:
         return maker(index)
     except Exception as error:
