@@ -28,6 +28,10 @@ ROOT = Path(__file__).parents[3]
 WAY_OUT = "mp_backend=single trains without Ray"
 
 
+UNUSED = "__version__ = '2.60.0'\ndef is_initialized(): return False\n"
+"""Begin of a package ray that this program has not used yet."""
+
+
 @pytest.fixture
 def refused(tmp_path, capsys):
     """Returns what a run in this process writes to stderr that ends with status 2 and without a task directory."""
@@ -71,9 +75,9 @@ def another_ray(tmp_path, monkeypatch):
         ("raise AttributeError('numpy has no\\nattribute foo')", "(AttributeError: numpy has no attribute foo)"),
         ("", "has no attribute '__version__'"),
         ("__version__ = '1.13.0'", "Ray 1.13.0 is too old"),
-        ("__version__ = '2.60.0'\ndef init(**kwargs): raise OSError('No space left on device')", "No space left"),
+        (f"{UNUSED}def init(**kwargs): raise OSError('No space left on device')", "No space left"),
         (
-            "__version__ = '2.60.0'\ndef init(**kwargs): raise RuntimeError('Version mismatch: The cluster was started "
+            f"{UNUSED}def init(**kwargs): raise RuntimeError('Version mismatch: The cluster was started "
             "with:\\n    Ray: 2.9.0\\n    Python: 3.10.1\\nThis process was started with:\\n    Ray: 2.60.0')",
             "started with: Ray: 2.9.0 Python: 3.10.1 This process was started with: Ray: 2.60.0",
         ),
