@@ -214,6 +214,7 @@ def __getattr__(name: str) -> Any:
 
 def _instead(name: str, names: Collection[str]) -> str:
     """Returns the end of a sentence about a name that is not one of these: what to write in its place."""
+    from config.foreign.names import algorithm_instead
     from config.foreign.rllib_keys import ALGORITHMS
     from config.tell.language import tr
     from config.tell.names import did_you_mean
@@ -233,6 +234,8 @@ def _instead(name: str, names: Collection[str]) -> str:
         return tr('; an algorithm is named in joystick.Run("{algo}", env)', algo=algo)
     if name in ("make", "Env", "gym"):
         return tr('; joystick.Run("PPO", "CartPole-v1") makes its environment itself')
+    if remark := algorithm_instead(name):
+        return tr("; {remark}", remark=remark)
     return did_you_mean(name, names) or tr("; public are {names}", names=", ".join(names))
 
 

@@ -96,6 +96,16 @@ def ours(name: str) -> Iterator[tuple[str, str, str]]:
         yield section, key, row.remark
 
 
+def caution(name: str, fields: Container[str]) -> str:
+    """Returns a remark on a setting whose name means another setting in another library; empty for others. fields: the
+    settings that exist."""
+    for library, rows in TABLES.items():
+        keys = [key for _, key in rows.get(name, Row()).paths()]
+        if name in keys[1:] and keys[0] in fields:
+            return tr("{name} of {library} is {other} here", name=name, library=library, other=keys[0])
+    return ""
+
+
 def together(name: str, key: str, fields: Container[str]) -> list[str]:
     """Returns the settings that a foreign name sets at once. key: the one that it means; fields: those that exist."""
     group = TOGETHER.get(_folded(name), ())

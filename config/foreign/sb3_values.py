@@ -285,15 +285,19 @@ def arguments(value: Any, scope: Scope) -> Meaning:
 def wrapped(value: Any, scope: Scope) -> Meaning:
     """Translates env_wrapper and frame_stack: frames are stacked outside of all wrappers."""
     settings: dict[str, Any] = {}
-    missing = []
+    missing, paths = [], []
     for entry in [*(value if isinstance(value, list) else [value]), *_stacked(scope)]:
         name, options = _named(entry)
-        missing += _lost(name, options) if _add_wrapper(settings, name, options) else [name]
+        is_ours = _add_wrapper(settings, name, options)
+        missing += _lost(name, options) if is_ours else [name]
+        paths += [] if is_ours else [str(next(iter(entry)) if isinstance(entry, dict) and entry else entry)]
     if missing and not settings:
+        module = paths[0].rpartition(".")[0] or "my_module"
         raise NoCounterpartError(
-            "there is no {names} here; one of your own is named {example}",
+            "there is no {names} here; name it in env_cfg.wrappers as {path}, with --allow-import {package}",
             names=", ".join(missing),
-            example=f"my_module:{missing[0]}",
+            path=f"{module}:{missing[0]}",
+            package=module.partition(".")[0],
         )
     return Meaning(settings, tr("without {names}, which is not offered", names=", ".join(missing)) if missing else "")
 

@@ -366,7 +366,15 @@ def _slip_before(error: yaml.MarkedYAMLError, text: str) -> re.Match[str] | None
 
 def read(path: str | Path, opener: Opener = regular) -> Document:
     """Returns the document in a file. opener: `named` for a file that the user has named."""
-    return parse(_decode(_bytes(Path(path), opener), str(path)), str(path))
+    content = _bytes(Path(path), opener)
+    if str(path).endswith(".py"):
+        raise DocumentError(
+            tr(
+                "{path}: is a Python program; write its settings as YAML, or use joystick.Run (docs/python.md)",
+                path=path,
+            )
+        )
+    return parse(_decode(content, str(path)), str(path))
 
 
 def _bytes(path: Path, opener: Opener) -> bytes:

@@ -80,12 +80,12 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     remark; for a foreign name without a setting the remark alone. algo: algorithm whose settings come first."""
     models = {"general_cfg": [GeneralConfig], "env_cfg": [find_env.get(kind).Config for kind in find_env.available()]}
     models["algo_cfg"] = [find_algo.get(algo).Config for algo in find_algo.available()]
-    for section, configs in models.items():
-        if any(name in model.spellings() for model in configs):
-            return f"{section}.{name}", ""
-    matches = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
     has = {key for other in find_algo.available() if other.lower() == algo.lower()
            for key in find_algo.get(other).Config.model_fields}  # fmt: skip
+    for section, configs in models.items():
+        if any(name in model.spellings() for model in configs):
+            return f"{section}.{name}", foreign_names.caution(name, has)
+    matches = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
     matches.sort(key=lambda match: match[0] == "algo_cfg" and match[1] not in has)
     setting = next(((f"{section}.{key}", remark) for section, key, remark in matches), None)
     return setting or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
@@ -111,6 +111,8 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
         near = next((f"{name}.{near}{value}" for name in spellings if (near := nearest(key, spellings[name]))), None)
         suggestion = suggestion or (None if other else near)
         end = tr("; did you mean {near}?", near=suggestion) if suggestion else other
+        if owner and (remark := foreign_names.caution(key, spellings[owner])):
+            end += f" ({remark})"
         sections = either(SECTIONS)
         yield tr(
             "{place}: {key}: not inside a section ({sections}){end}", place=where, key=path, sections=sections, end=end

@@ -38,8 +38,23 @@ OF_A_RUN = {
     "env_runner_group": "run.foreach_worker(f)", "set_state": "run.restore(N)", "get_state": "run.save()",
     "import_model": tr("joystick.Run(..., general_cfg={'start_from': NAME})"),
     "export_policy_checkpoint": "run.save()", "save_checkpoint": "run.save()", "save_to_path": "run.save()",
+    "num_timesteps": "run.count.step", "get_parameters": "run.weights()", "set_parameters": "run.set_weights(weights)",
+    "set_env": tr("joystick.Run(algo, env, general_cfg={'start_from': NAME}), which begins with its weights"),
+    **dict.fromkeys(("env", "get_env", "get_vec_normalize_env"), tr("run.foreach_env(f), which calls f(env, place)")),
+    **dict.fromkeys(("replay_buffer", "rollout_buffer"), "run.sample(steps).window"),
+    **dict.fromkeys(("save_replay_buffer", "load_replay_buffer"), tr("run.save(): a checkpoint has the replay buffer")),
+    **dict.fromkeys(("logger", "set_logger"), tr("joystick.Run(..., general_cfg={'loggers': [...]}) and callbacks")),
+    **dict.fromkeys(("actor", "critic", "q_net"), "run.agent"), "set_random_seed": "joystick.Run(..., seed=1)",
 }  # fmt: skip
 """Methods."""
+OF_A_POLICY = {
+    **dict.fromkeys(ACTS, tr("act(obs), which returns the best action alone; reset() begins an episode")),
+    "learn": tr("joystick.Run.resume(NAME) and its train(steps)"), "load": "joystick.load(NAME)",
+    "save": tr("the run's checkpoints, or {program} export NAME", program=PROGRAM),
+    "evaluate": tr("run.evaluate(episodes), or {program} test NAME", program=PROGRAM),
+    **dict.fromkeys(("get_parameters", "parameters", "state_dict", "policy"), "policy.agent"),
+}  # fmt: skip
+"""Methods of a policy that joystick.load returns."""
 OF_THE_CONSTRUCTOR = {
     "stop": tr("write general_cfg={'stop_return': 200} or {'max_iteration': 10}, and train until result['done']"),
     "logger_creator": tr("write general_cfg={'loggers': ['csv', 'my_module:MyLogger']}"),
@@ -118,6 +133,43 @@ OF_THE_MODULE |= {
     "AlgorithmConfig": tr('write joystick.Run("PPO", env, config={...})'),
     "rllib": tr('write joystick.Run("PPO", env, config={...})'),
     "TaskSettableEnv": tr("an environment with set_phase(value) follows general_cfg.curriculum (docs/curriculum.md)"),
+}
+NETWORKS_FOLLOW = tr("networks follow from the spaces, or are lists of layers in algo_cfg (docs/networks.md)")
+_ROWS = tr("write env_cfg={'n_envs': 8}, and 'vectorization': 'sync' or 'async'")
+_CALLBACKS = tr("inherit from joystick.Callbacks, and name the class as callbacks= of joystick.Run (docs/python.md)")
+_EVALUATIONS = tr("write general_cfg={'online_eval': True, 'model_save_unit': 'step', 'model_save_fre': 1000}")
+_CURVES = tr("every episode is a line of results/train.csv, and run.plot() draws the curve")
+_NOISE = tr("write algo_cfg={'exploration_type': 'gaussian', 'expl_noise': 0.1}, or 'ou'")
+_RATE = tr("write algo_cfg={'lr': {'linear': [0.001, 0.0]}} (docs/schedules.md)")
+OF_THE_MODULE |= {
+    **dict.fromkeys(("make_vec_env", "DummyVecEnv", "SubprocVecEnv", "VecEnv"), _ROWS),
+    **dict.fromkeys(("Monitor", "VecMonitor", "load_results", "ts2xy", "plot_results", "results_plotter"), _CURVES),
+    **dict.fromkeys(
+        ("BaseCallback", "CallbackList", "EventCallback", "ConvertCallback", "EveryNTimesteps"), _CALLBACKS
+    ),
+    **dict.fromkeys(("NormalActionNoise", "OrnsteinUhlenbeckActionNoise", "VectorizedActionNoise"), _NOISE),
+    **dict.fromkeys(("MlpPolicy", "CnnPolicy", "MultiInputPolicy", "MlpLstmPolicy", "CnnLstmPolicy"), NETWORKS_FOLLOW),
+    **dict.fromkeys(("ActorCriticPolicy", "ActorCriticCnnPolicy", "MultiInputActorCriticPolicy"), NETWORKS_FOLLOW),
+    **dict.fromkeys(("BaseFeaturesExtractor", "NatureCNN", "CombinedExtractor"), _LAYER),
+    **dict.fromkeys(("BaseAlgorithm", "OnPolicyAlgorithm", "OffPolicyAlgorithm"), _ALGORITHM),
+    **dict.fromkeys(("get_linear_fn", "LinearSchedule", "linear_schedule"), _RATE),
+    **dict.fromkeys(("VecEnvWrapper", "AtariWrapper"), _WRAPPER),
+    "EvalCallback": _EVALUATIONS,
+    "CheckpointCallback": _EVALUATIONS,
+    "StopTrainingOnRewardThreshold": tr("write general_cfg={'online_eval': True, 'reward_threshold': 475}"),
+    "StopTrainingOnMaxEpisodes": tr("write general_cfg={'max_episode': 100}"),
+    "ProgressBarCallback": tr("write run.train(steps, progress=True)"),
+    "evaluate_policy": tr("write run.evaluate(10), or {program} test NAME --episodes 10", program=PROGRAM),
+    "VecNormalize": tr("write algo_cfg={'normalize_obs': True, 'normalize_reward': True}"),
+    "VecFrameStack": tr("write env_cfg={'wrappers': [{'wrapper_name': 'FrameStack', 'stack_size': 4}]}"),
+    "VecVideoRecorder": tr("write run.film(), or {program} film NAME", program=PROGRAM),
+    "make_atari_env": tr("write joystick.Run('DQN', 'ALE/Breakout-v5'), whose preset has the usual wrappers"),
+    "RolloutBuffer": "run.sample(steps).window",
+    "HerReplayBuffer": tr("hindsight is part of an algorithm, DDPG_HER or SAC_HER, in joystick.Run"),
+    "ActionMasker": tr("an environment that knows its legal actions says so by itself (docs/environments.md)"),
+    "set_random_seed": tr("write joystick.Run(..., seed=1)"),
+    "configure": tr("write general_cfg={'loggers': ['csv', 'my_module:MyLogger']}"),
+    "check_env": tr("write {program} --env my_env.py --allow-import my_env --dry-run", program=PROGRAM),
 }
 _TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")
 

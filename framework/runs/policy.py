@@ -38,7 +38,9 @@ class _Trained(ABC):
 
     def __getattr__(self, name: str) -> Any:
         """Says what to call in place of a method of another library."""
-        instead = "act(obs)" if name in other_words.ACTS else "" if name[:1] == "_" else nearest(name, dir(type(self)))
+        instead = other_words.OF_A_POLICY.get(name)
+        if not instead and name[:1] != "_":
+            instead = nearest(name, dir(type(self)))
         raise other_words.absent(self, name, instead)
 
     def _sentence(self) -> str:

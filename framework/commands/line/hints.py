@@ -34,6 +34,8 @@ _INSTEAD = {
     "track": tr("general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so"),
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
+_LENGTHS = ("n_timesteps", "total_timesteps", "n_eval_episodes", "eval_episodes")
+"""Flags that say how long other programs play a trained model."""
 _LONG = {"n": "n_timesteps", "tb": "tensorboard_log", "conf": "conf_file", "P": "progress"}
 """Short flags of other programs -> their long form."""
 _USE_FILM, _USE_TEST, _USE_TRAIN, _USE_TUNE = (
@@ -44,7 +46,11 @@ _ELSEWHERE = {
     "play": tr("{film} makes a video, talk NAME talks to it, and watch shows how it learns", film=_FILM),
     "enjoy": _USE_FILM, "eval": _USE_TEST, "render": _USE_FILM, "predict": _USE_TEST, "optimize": _USE_TUNE,
     "plot": tr("use {program} watch, or compare RUN RUN", program=PROGRAM),
-    "replay": _USE_FILM, "训练": _USE_TRAIN, "测试": _USE_TEST, "调参": _USE_TUNE,
+    "replay": _USE_FILM, "record_video": _USE_FILM, "record_training": _USE_FILM, "evaluate_policy": _USE_TEST,
+    **dict.fromkeys(("plot_train", "all_plots"), tr("use {program} watch, or compare RUN RUN", program=PROGRAM)),
+    "push_to_hub": tr("use {program} push NAME --to hf://USER/REPO (docs/sharing.md)", program=PROGRAM),
+    "load_from_hub": tr("use {program} pull hf://USER/REPO (docs/sharing.md)", program=PROGRAM),
+    "训练": _USE_TRAIN, "测试": _USE_TEST, "调参": _USE_TUNE,
     **dict.fromkeys(("note", "tag"), tr("the page of {program} watch takes tags and a note", program=PROGRAM)),
     **dict.fromkeys(("rm", "delete", "remove", "rename", "mv"), tr("a run is its folder: delete or move that")),
     "learn": _USE_TRAIN, "fit": _USE_TRAIN, "rllib": tr("leave it out"),
@@ -63,10 +69,13 @@ def setting_of(name: str, algo: str) -> tuple[str, str] | None:
     return (all_at_once(name, path, ALGOS, algo), remark) if path or remark else None
 
 
-def of_flag(flag: str, value: str, algo: str) -> str:
-    """Returns the end of a sentence: what to type in place of a flag of another program; empty for other flags."""
+def of_flag(flag: str, value: str, algo: str, plays: bool = False) -> str:
+    """Returns the end of a sentence: what to type in place of a flag of another program; empty for other flags. plays:
+    True for a command that plays a trained model."""
     word = flag.lstrip("-").replace("-", "_")
     word = _LONG.get(word, word)
+    if plays and word in _LENGTHS:
+        return tr("; use {instead}", instead="--episodes N")
     if word in _INSTEAD:
         return tr("; use {instead}", instead=_INSTEAD[word])
     setting = setting_of(word, algo)
@@ -87,6 +96,15 @@ def not_settings(overrides: Sequence[str]) -> Iterator[str]:
             yield _not_a_setting(word, after)
 
 
+def of_command(word: str, after: Sequence[str] = ()) -> str:
+    """Returns a sentence about a command of another program: what to type in its place; empty for other words."""
+    if word.lower() not in _ELSEWHERE:
+        return ""
+    hint = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
+    hint = hint.replace("WHAT", next(iter(after), "TOPIC"))
+    return tr("{word!r} is not a command here; {hint}", word=word, hint=hint)
+
+
 def _not_a_setting(word: str, after: Sequence[str]) -> str:
     """Returns what is wrong with a word that is neither a flag nor a setting, and what to type."""
     if mark := next((mark for mark in word if mark in FULL_WIDTH), None):
@@ -105,13 +123,8 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
         value = (colon and value) or next(iter(after), "VALUE")
         settings = " ".join(f"{part}={value}" for part in path.split())
         return tr("{word!r} has no =; write {settings}", word=word, settings=settings)
-    if word.lower() in _ELSEWHERE:
-        hint = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
-        return tr(
-            "{word!r} is not a command here; {hint}",
-            word=word,
-            hint=hint.replace("WHAT", next(iter(after), "TOPIC")),
-        )
+    if elsewhere := of_command(word, after):
+        return elsewhere
     places = word, os.path.join("tasks", word)
     kind = next((name for name in (RUN, *GROUPS) for place in places if os.path.isfile(os.path.join(place, name))), "")
     if kind:

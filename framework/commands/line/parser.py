@@ -128,6 +128,8 @@ class Parser(argparse.ArgumentParser):
         """Returns the request, unless a word is not understood."""
         request, unknown = self.parse_known_intermixed_args(argv)
         flags = [word for word in unknown if word.startswith("-") and not arguments.is_number(word)]
+        if flags and (elsewhere := hints.of_command(argv[0])) and argv[0] in getattr(request, "overrides", ()):
+            self.error(elsewhere)  # its flags are for another program
         if flags:
             self.error(*(self._unknown(flag, argv, request) for flag in dict.fromkeys(flags)))
         if unknown:
@@ -145,7 +147,7 @@ class Parser(argparse.ArgumentParser):
                 command=self.name,
                 name=request.overrides[0],
             )
-        hint = hints.of_flag(name, value, getattr(request, "algo", None) or "DQN")
+        hint = hints.of_flag(name, value, getattr(request, "algo", None) or "DQN", self.named == "test")
         if (others := owners(name)) and "overrides" not in request:
             return tr("unknown flag {name}; it is for: {others}", name=name, others=others)
         if others:

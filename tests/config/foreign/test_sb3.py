@@ -239,6 +239,43 @@ def test_what_has_no_counterpart_is_said_once(tmp_path):
     assert "log_std_init" not in settings(text)
 
 
+@pytest.mark.parametrize(
+    ("name", "env", "words", "said"),
+    [
+        ("a2c", "CartPole-v1", "rms_prop_eps: !!float 1e-5", "rms_prop_eps: 1e-05 (optimizer: rmsprop has 1e-5)"),
+        ("a2c", "CartPole-v1", "rms_prop_eps: 0.001", "rms_prop_eps: 0.001 (optimizer: rmsprop has 1e-5)"),
+        ("ppo", "CartPole-v1", "callback: [a.b.C]", 'callback: ["a.b.C"] (a callback here is a class of your own'),
+        ("ppo_lstm", "Pendulum-v1", "use_sde: true\nsde_sample_freq: 4", "use_sde: true (it does not support lstm"),
+        ("dqn", "CartPole-v1", "replay_buffer_kwargs: dict(handle_timeout_termination=False)",
+         "handle_timeout_termination: false (an end by a time limit"),
+        ("ppo", "CartPole-v1", "env_wrapper: minigrid.wrappers.FlatObsWrapper",
+         "name it in env_cfg.wrappers as minigrid.wrappers:FlatObsWrapper, with --allow-import minigrid"),
+    ],
+)  # fmt: skip
+def test_what_a_file_here_could_not_have_is_said_and_the_rest_loads(tmp_path, name, env, words, said):
+    text = converted(tmp_path, entry(f"n_timesteps: 1000\n{words}", env), name, env)
+    assert said in comments(text)
+    assert (RIGHT if "1e-05" in said else WRONG) in comments(text)
+    (tmp_path / "new.yaml").write_text(text)
+    load(str(tmp_path / "new.yaml"), find_algo=ALGOS, find_env=ENVS)
+
+
+RIGHT, WRONG = "Left out, since nothing is needed here", "Not converted, since there is no counterpart here"
+
+
+def test_rmsprop_there_is_not_the_one_here(tmp_path):
+    text = converted(tmp_path, entry("n_timesteps: 1000"), "a2c", "CartPole-v1")
+    decay = "its decay is 0.95 and the gradient's mean is subtracted; 0.99 and no mean there"
+    assert f"optimizer: rmsprop  # default of Stable-Baselines3: {decay}" in text
+
+
+def test_hyperparameters_in_python_are_refused_as_a_program(tmp_path, capsys):
+    (tmp_path / "ppo.py").write_text('hyperparams = {"CartPole-v1": dict(n_envs=2)}\n')
+    for words in (["convert", "{file}"], ["--yaml", "{file}"]):
+        assert main.main([word.format(file=tmp_path / "ppo.py") for word in words]) == 2
+        assert "ppo.py: is a Python program; write its settings as YAML" in capsys.readouterr().err
+
+
 def test_an_entry_takes_over_another_one(tmp_path):
     text = (
         "A-v0: &base\n  policy: MlpPolicy\n  gamma: 0.9\n  n_timesteps: 5\n"

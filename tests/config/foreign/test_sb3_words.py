@@ -1,9 +1,11 @@
 """Words of users of Stable-Baselines3, rl-baselines3-zoo and CleanRL are answered with what they are here."""
 
+import copy
 from pathlib import Path
 
 import pytest
 
+import joystick
 from config.foreign import names as foreign_names
 from config.foreign import sb3
 from config.read.loader import ConfigError, load
@@ -55,6 +57,7 @@ def refused(algo: str, *words: str) -> list[str]:
 
 _RATES = "unknown setting; it is called actor_lr, critic_lr, alpha_lr here"
 _LISTS = "(a list of layers, such as [{layer_type: linear, layer_size: [64, 64]}])"
+_MINIBATCH = "batch_size of Stable-Baselines3, sb3-contrib and rl-baselines3-zoo is sgd_batch_size here"
 _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
 
 
@@ -87,9 +90,12 @@ _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
         ("A2C", "use_rms_prop", "unknown setting; it is called optimizer here (rmsprop or adam)"),
         ("PPO", "clip_range_vf", "unknown setting; it is called value_clip here"),
         ("PPO", "n_epochs", "unknown setting; it is called k_epochs here"),
-        ("SAC", "train_freq", "unknown setting; it is called train_fre here"),
-        ("SAC", "gradient_steps", "unknown setting; it is called updates_per_train here"),
-        ("DQN", "target_update_interval", "unknown setting; it is called target_update here (in gradient updates)"),
+        ("SAC", "train_freq", "unknown setting; it is called train_fre here (steps of all rows: theirs times n_envs; "
+         "episodes are not counted)"),
+        ("SAC", "gradient_steps", "unknown setting; it is called updates_per_train here (a number of updates; for -1 "
+         "that of train_fre)"),
+        ("DQN", "target_update_interval", "unknown setting; it is called target_update here (in gradient updates; of "
+         "DQN environment steps there)"),
         ("DQN", "exploration_fraction", "unknown setting; it is called epsilon_decay here (in environment steps, with "
          "epsilon_schedule: linear)"),
         ("TQC", "top_quantiles_to_drop_per_net", "unknown setting; it is called drop_quantiles here"),
@@ -124,6 +130,8 @@ def test_a_word_of_theirs_names_all_settings_that_it_sets(algo, word, answer):
         ("PPO", "env_cfg.zzz=4", "unknown; known are: max_episode_steps, render_mode, sutton_barto_reward"),
         ("SAC", "learning_rate=1e-3", "did you mean algo_cfg.actor_lr=1e-3 algo_cfg.critic_lr=1e-3 "
          "algo_cfg.alpha_lr=1e-3?"),
+        ("PPO", "batch_size=64", f"did you mean algo_cfg.batch_size=64? ({_MINIBATCH})"),
+        ("DQN", "batch_size=64", "did you mean algo_cfg.batch_size=64?"),
         ("PPO", "n_timesteps=1e5", "did you mean general_cfg.max_total_step=1e5?"),
         ("PPO", "normalize=true", "did you mean algo_cfg.normalize_obs=true algo_cfg.normalize_reward=true?"),
         ("PPO", "general_cfg.n_envs=4", "it belongs under env_cfg"),
@@ -255,6 +263,13 @@ def test_a_negative_value_of_a_flag_is_no_flag(capsys, tmp_path, monkeypatch):
          "pybullet_envs_gymnasium, which is not installed: pip install pybullet-envs-gymnasium"),
         ("convert nothere.yml --env CartPole-v1", "nothere.yml: no such file"),
         ("enjoy --algo ppo", "'enjoy' is not a command here; use python main.py film NAME"),
+        ("enjoy --algo ppo --env CartPole-v1 -n 5000", "'enjoy' is not a command here; use python main.py film NAME"),
+        ("test NAME --n-timesteps 1000", "unknown flag --n-timesteps; use --episodes N"),
+        ("film NAME -n 1000", "unknown flag -n; use --episodes N"),
+        ("push_to_hub --algo ppo", "'push_to_hub' is not a command here; use python main.py push NAME --to hf://"),
+        ("all_plots -a ppo", "'all_plots' is not a command here; use python main.py watch"),
+        ("--algo PPO --batch-size 64", f"a setting is written algo_cfg.batch_size=VALUE ({_MINIBATCH})"),
+        ("--algo DQN --batch-size 64", "a setting is written algo_cfg.batch_size=64"),
         ("optimize", "'optimize' is not a command here; use python main.py tune --yaml FILE"),
     ],
 )  # fmt: skip
@@ -268,3 +283,68 @@ def test_every_word_has_an_answer_which_is_not_the_word_itself():
         settings = [(section, key) for section, key, _ in foreign_names.ours(word)]
         assert ("algo_cfg", word) not in settings
         assert settings or foreign_names.remark_on(word), word
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("PPO", 'an algorithm is named in joystick.Run("PPO", env)'),
+        ("MaskablePPO", "PPO knows the masks of an environment"),
+        ("ARS", "random search (ARS) is not offered"),
+        ("make_vec_env", "write env_cfg={'n_envs': 8}"),
+        ("VecNormalize", "write algo_cfg={'normalize_obs': True, 'normalize_reward': True}"),
+        ("EvalCallback", "write general_cfg={'online_eval': True"),
+        ("BaseCallback", "inherit from joystick.Callbacks"),
+        ("evaluate_policy", "write run.evaluate(10)"),
+        ("HerReplayBuffer", "hindsight is part of an algorithm"),
+        ("MlpPolicy", "networks follow from the spaces"),
+    ],
+)
+def test_a_name_of_their_modules_is_answered(name, answer):
+    with pytest.raises(AttributeError) as caught:
+        getattr(joystick, name)
+    assert f"no attribute {name!r}; {answer}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "answer"),
+    [
+        (joystick.Run, "set_env", "start_from"),
+        (joystick.Run, "num_timesteps", "run.count.step"),
+        (joystick.Run, "get_parameters", "run.weights()"),
+        (joystick.TrainedPolicy, "predict", "act(obs), which returns the best action alone"),
+        (joystick.TrainedPolicies, "state_dict", "policy.agent"),
+    ],
+)
+def test_a_method_of_their_models_is_answered(kind, name, answer):
+    with pytest.raises(AttributeError) as caught:
+        getattr(kind.__new__(kind), name)
+    assert f"a {kind.__name__} has no {name!r}; use " in str(caught.value)
+    assert answer in str(caught.value)
+
+
+def test_a_policy_still_lacks_what_nobody_has():
+    policy = joystick.TrainedPolicy.__new__(joystick.TrainedPolicy)
+    assert not hasattr(policy, "zzz")
+    assert copy.copy(policy) is not policy
+
+
+@pytest.mark.parametrize(
+    ("algo", "arguments", "answer"),
+    [
+        ("SAC", {"learning_rate": 1e-3}, "algo_cfg={'actor_lr': 0.001, 'critic_lr': 0.001, 'alpha_lr': 0.001}"),
+        ("PPO", {"policy_kwargs": {}}, "algo_cfg={'actor_layers': VALUE, 'critic_layers': VALUE} (a list of layers"),
+        ("PPO", {"batch_size": 64}, f"algo_cfg={{'batch_size': VALUE}} ({_MINIBATCH})"),
+        ("DQN", {"batch_size": 64}, "algo_cfg={'batch_size': 64}"),
+    ],
+)
+def test_an_argument_of_their_models_is_answered_with_all_settings(algo, arguments, answer):
+    with pytest.raises(TypeError) as caught:
+        joystick.Run(algo, "Pendulum-v1", **arguments)
+    assert f"a setting is written {answer}" in str(caught.value)
+
+
+@pytest.mark.parametrize("names", [("MlpPolicy", "CartPole-v1"), ("PPO", "MlpPolicy", "CartPole-v1")])
+def test_a_policy_in_the_place_of_a_name_is_left_out(names):
+    with pytest.raises(TypeError, match="Run has no place for 'MlpPolicy': leave it out; networks follow"):
+        joystick.Run(*names)
