@@ -146,8 +146,13 @@ def _counted(path: Path, start: Path | None) -> Path:
 
 
 def _inside(load_path: str, path: Path, tasks: Path, start: Path | None) -> str:
-    """Returns what to write in place of a path such as NAME/models/500; empty for one that is not inside a run, which
-    may lie below any folder called models."""
+    """Returns what to write in place of an archive, or of a path such as NAME/models/500; empty for one that is not
+    inside a run, which may lie below any folder called models."""
+    if path.suffix == ".zip" and _counted(path, start).is_file():
+        return tr(
+            "{name!r} is a file, and a run is a folder: unpack it; models of Stable-Baselines3 cannot be loaded",
+            name=load_path,
+        )
     parts = path.parts
     if "models" not in parts[1:]:
         return ""

@@ -181,6 +181,11 @@ def _events_like(name: str) -> str:
     return did_you_mean(name, EVENTS) or tr("; there are {events}", events=", ".join(EVENTS))
 
 
+_NEVER_CALLED = {"_init_callback", "_on_step", "_on_training_start", "_on_training_end", "_on_rollout_start"}
+_NEVER_CALLED |= {"_on_rollout_end", "_on_event"}
+"""Methods of a callback of another library, which would be there without a word."""
+
+
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of callbacks; empty if nothing is."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
@@ -189,7 +194,7 @@ def problem(cls: Any) -> str:
             thing=getattr(cls, "__qualname__", repr(cls)),
         )
     for name in dir(cls):
-        if name.startswith("on_") and name not in EVENTS:
+        if name in _NEVER_CALLED or (name.startswith("on_") and name not in EVENTS):
             return tr(
                 "{callbacks} has a method {name}, and there is no such event{hint}",
                 callbacks=cls.__name__,

@@ -64,6 +64,7 @@ OF_THE_CONSTRUCTOR = {
     "checkpoint_freq": tr("write general_cfg={'model_save_unit': 'iteration', 'model_save_fre': N}"),
     "local_dir": tr("write into='FOLDER'"), "name": tr("write into='FOLDER'"),
     "restore": tr("call joystick.Run.resume(NAME)"),
+    "callback": tr("write callbacks=MyCallbacks, a class that inherits from joystick.Callbacks (docs/python.md)"),
 }  # fmt: skip
 """Arguments of joystick.Run."""
 OF_TUNE = {

@@ -11,6 +11,7 @@ from config.foreign import sb3
 from config.read.loader import ConfigError, load
 from config.tell import hints
 from framework.catalog import ALGOS, ENVS
+from framework.record.callbacks import problem
 from main import main
 
 ZOO = """
@@ -321,6 +322,22 @@ def test_a_method_of_their_models_is_answered(kind, name, answer):
         getattr(kind.__new__(kind), name)
     assert f"a {kind.__name__} has no {name!r}; use " in str(caught.value)
     assert answer in str(caught.value)
+
+
+def test_a_model_of_theirs_is_told_as_a_file(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.zip").write_bytes(b"PK")
+    sentence = "'model.zip' is a file, and a run is a folder: unpack it; models of Stable-Baselines3 cannot be loaded"
+    assert sentence in typed(capsys, "test", "model.zip")[0]
+    with pytest.raises(ConfigError, match="models of Stable-Baselines3 cannot be loaded"):
+        joystick.load("model.zip")
+
+
+@pytest.mark.parametrize("event", ["_on_step", "_on_rollout_end", "_init_callback"])
+def test_an_event_of_theirs_that_would_never_come_is_refused(event):
+    kind = type("Theirs", (joystick.Callbacks,), {event: lambda self: True, "_own": lambda self: 3})
+    assert f"Theirs has a method {event}, and there is no such event; there are on_episode_start" in problem(kind)
+    assert not problem(type("Ours", (joystick.Callbacks,), {"_own": lambda self: 3, "_on_my_own": lambda self: 3}))
 
 
 def test_a_policy_still_lacks_what_nobody_has():
