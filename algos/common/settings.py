@@ -576,7 +576,7 @@ class JointRateConfig(PolicyGradientConfig):
     critic_lr: Rate | None = None
     """Learning rate of the value network; null is lr."""
     value_coef: NonNegative = 0.5
-    """Value loss coefficient."""
+    """Weight of the value loss, which is half of the mean squared error."""
 
 
 OWN_REWARD = Condition(lambda cfg: cfg.bonus != "none", tr("no bonus"))

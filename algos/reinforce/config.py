@@ -25,7 +25,7 @@ class Config(JointRateConfig):
     normalize_advantage: bool = True
     """Divide advantages by their root mean square over the window."""
     value_coef = 0.5
-    """Value loss coefficient, with baseline value."""
+    """Weight of the value loss, half of the mean squared error, with baseline value."""
 
     def memory(self, rows: int) -> RolloutSpec:
         sequence = 0 if self.remembers() else 1

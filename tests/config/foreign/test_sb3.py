@@ -60,7 +60,7 @@ def test_an_entry_of_ppo_means_the_same_here(tmp_path):
         "general_cfg.algo_name": "PPO", "general_cfg.max_total_step": 300_000, "env_cfg.id": "Pendulum-v1",
         "env_cfg.n_envs": 4, "algo_cfg.batch_size": 256, "algo_cfg.sgd_batch_size": 32, "algo_cfg.k_epochs": 7,
         "algo_cfg.lr": 0.002, "algo_cfg.lr_schedule": "linear", "algo_cfg.eps_clip": {"linear": [0.15, 0.0]},
-        "algo_cfg.entropy_coef": 0.01, "algo_cfg.value_coef": 0.6, "algo_cfg.gae_lambda": 0.9,
+        "algo_cfg.entropy_coef": 0.01, "algo_cfg.value_coef": 1.2, "algo_cfg.gae_lambda": 0.9,
         "algo_cfg.gamma": 0.97, "algo_cfg.normalize_obs": True, "algo_cfg.log_std_init": -1,
         "algo_cfg.actor_layers": [{"layer_type": "linear", "layer_size": [32, 16], "activation": "elu"}],
         "algo_cfg.critic_layers": [{"layer_type": "linear", "layer_size": [48], "activation": "elu"}],

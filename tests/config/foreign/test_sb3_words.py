@@ -270,6 +270,8 @@ def test_a_negative_value_of_a_flag_is_no_flag(capsys, tmp_path, monkeypatch):
         ("push_to_hub --algo ppo", "'push_to_hub' is not a command here; use python main.py push NAME --to hf://"),
         ("all_plots -a ppo", "'all_plots' is not a command here; use python main.py watch"),
         ("--algo PPO --batch-size 64", f"a setting is written algo_cfg.batch_size=VALUE ({_MINIBATCH})"),
+        ("--algo PPO --vf-coef 0.5", "algo_cfg.vf_coef=VALUE (of Stable-Baselines3, sb3-contrib and rl-baselines3-zoo: "
+         "twice theirs: half of the squared error counts here)"),
         ("--algo DQN --batch-size 64", "a setting is written algo_cfg.batch_size=64"),
         ("optimize", "'optimize' is not a command here; use python main.py tune --yaml FILE"),
     ],
