@@ -263,6 +263,13 @@ def test_what_a_file_here_could_not_have_is_said_and_the_rest_loads(tmp_path, na
 RIGHT, WRONG = "Left out, since nothing is needed here", "Not converted, since there is no counterpart here"
 
 
+def test_first_steps_that_are_random_there_are_told(tmp_path):
+    text = converted(tmp_path, entry("n_timesteps: 1000\nlearning_starts: 50"), "qrdqn", "CartPole-v1")
+    assert "learning_starts: 50  # until then actions follow epsilon; there they are random" in text
+    text = converted(tmp_path, entry("n_timesteps: 1000\nlearning_starts: 50", "Pendulum-v1"), "sac", "Pendulum-v1")
+    assert "learning_starts: 50\n  start_steps: 50\n" in text
+
+
 def test_rmsprop_there_is_not_the_one_here(tmp_path):
     text = converted(tmp_path, entry("n_timesteps: 1000"), "a2c", "CartPole-v1")
     decay = "its decay is 0.95 and the gradient's mean is subtracted; 0.99 and no mean there"
