@@ -270,6 +270,25 @@ def test_first_steps_that_are_random_there_are_told(tmp_path):
     assert "learning_starts: 50\n  start_steps: 50\n" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "shared"),
+    [
+        ("ppo", "", True),
+        ("a2c", "", True),
+        ("ppo_lstm", "", True),
+        ("trpo", "", False),
+        ("ppo", "policy_kwargs: dict(share_features_extractor=False)\n", False),
+    ],
+)
+def test_actor_and_critic_see_images_by_one_network_where_they_do_there(tmp_path, name, more, shared):
+    text = f"Pong-v4:\n  policy: CnnPolicy\n  n_timesteps: 1e6\n  {more}"
+    new = settings(converted(tmp_path, text, name, "Pong-v4"))
+    for key in ("actor_layers", "critic_layers"):
+        names = [layer["shared"] for layer in new[f"algo_cfg.{key}"] if "shared" in layer]
+        assert names == (["eye_1", "eye_2", "eye_3", "eye_4"] if shared else [])
+    assert new["algo_cfg.actor_layers"][3 if shared else 0]["layer_size"] == [512]
+
+
 def test_rmsprop_there_is_not_the_one_here(tmp_path):
     text = converted(tmp_path, entry("n_timesteps: 1000"), "a2c", "CartPole-v1")
     decay = "its decay is 0.95 and the gradient's mean is subtracted; 0.99 and no mean there"
