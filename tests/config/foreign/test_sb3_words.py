@@ -186,7 +186,8 @@ FLAGS = [
     ("PPO", "--storage x.db", "a setting is written general_cfg.storage=x.db"),
     ("PPO", "-conf ppo.yml", "--yaml FILE; convert FILE --env ID rewrites one of rl-baselines3-zoo"),
     ("PPO", "--gym-packages my_env", "--allow-import PKG, with --env PKG:ID"),
-    ("PPO", "--env-kwargs a:1", "arguments of the environment are settings under env_cfg, such as env_cfg.frame_skip=4"),
+    ("PPO", "--env-kwargs a:1", "arguments of the environment are settings under env_cfg, such as "
+     "env_cfg.frame_skip=4"),
     ("PPO", "--track", "use general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so"),
     ("PPO", "--wandb-entity me", _WANDB),
     ("PPO", "-P", "progress is always shown"),
