@@ -23,7 +23,7 @@ WORDS = {
     "there": "那边",
     "here": "这里",
     "remark": "说明",
-    "section": "分区",
+    "section": "配置段",
     "key of JoyRL": "JoyRL 的键",
     "the network is rewritten, see below": "改写网络，见下文",
     "nothing is needed": "不需要",
