@@ -23,7 +23,7 @@ def test_reasons_are_english_in_the_file_and_translated_where_they_are_shown(chi
     ]
     assert str(verdict) == (
         "恢复后不完全一致：并行环境 0, 3 中进行到一半的回合无法重放，将重新开始；"
-        "工作进程先于学习器采样（run_ahead 2）；algo_cfg.lr: 0.1 -> 0.2；torch 版本：2.8 -> 2.9；run_ahead: 0 -> 2"
+        "worker 先于学习器采样（run_ahead 2）；algo_cfg.lr: 0.1 -> 0.2；torch 版本：2.8 -> 2.9；run_ahead: 0 -> 2"
     )
 
 
