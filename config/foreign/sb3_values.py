@@ -231,7 +231,7 @@ def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterato
     """Yields layers: what images become, a memory, and linear layers, with norms between them for CrossQ."""
     activation = _activation(scope)
     if str(scope.word("policy")).startswith("Cnn"):
-        yield from _eye(scope)
+        yield from _image_features(scope)
     if recurrent:
         yield {"layer_type": "lstm", "layer_size": [scope.word("lstm_hidden_size")]}
     norms = [{"layer_type": "batchrenorm"}] if _without_targets(scope) else []
@@ -241,20 +241,21 @@ def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterato
     yield from norms
 
 
-def _eye(scope: Scope) -> Iterator[dict[str, Any]]:
-    """Yields what images become. PPO and A2C have one such network there for actor and critic."""
+def _image_features(scope: Scope) -> Iterator[dict[str, Any]]:
+    """Yields the layers after the default convolutions of images, and those too where actor and critic share them, as
+    with PPO and A2C there."""
     last = linear([512], "relu")
     if scope.has("algo_cfg.value_coef") and scope.word("share_features_extractor", True):
-        yield from ({**layer, "shared": f"eye_{place}"} for place, layer in enumerate([*_CONVOLUTIONS, last], 1))
+        yield from ({**layer, "shared": f"image_{place}"} for place, layer in enumerate([*CONVOLUTIONS, last], 1))
     else:
         yield last
 
 
-_CONVOLUTIONS = [
+CONVOLUTIONS = [
     {"layer_type": "conv2d", "out_channel": channels, "kernel_size": size, "stride": stride}
     for channels, size, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 ]
-"""Layers that images get without a word; to be shared they are written."""
+"""The default convolutions of images, written down: only layers of a list can be shared."""
 
 
 def _without_targets(scope: Scope) -> bool:

@@ -181,9 +181,11 @@ def _events_like(name: str) -> str:
     return did_you_mean(name, EVENTS) or tr("; there are {events}", events=", ".join(EVENTS))
 
 
-_NEVER_CALLED = {"_init_callback", "_on_step", "_on_training_start", "_on_training_end", "_on_rollout_start"}
-_NEVER_CALLED |= {"_on_rollout_end", "_on_event"}
-"""Methods of a callback of another library, which would be there without a word."""
+_NEVER_CALLED = {
+    "_init_callback", "_on_step", "_on_training_start", "_on_training_end", "_on_rollout_start", "_on_rollout_end",
+    "_on_event",
+}  # fmt: skip
+"""Methods of callbacks of another library, which nothing here would call."""
 
 
 def problem(cls: Any) -> str:

@@ -20,7 +20,6 @@ from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.record.callbacks import from_functions
 from framework.runs import other_words
-from framework.runs.other_words import NETWORKS_FOLLOW
 
 Settings = Mapping[str, Any]
 Arguments = ParamSpec("Arguments")
@@ -34,9 +33,8 @@ def with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     @wraps(init)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         if policy := next((arg for arg in args[1:] if isinstance(arg, str) and arg.endswith("Policy")), ""):
-            raise TypeError(
-                tr("Run has no place for {policy!r}: leave it out; {remark}", policy=policy, remark=NETWORKS_FOLLOW)
-            )
+            remark = other_words.NETWORKS_FOLLOW
+            raise TypeError(tr("Run has no place for {policy!r}: leave it out; {remark}", policy=policy, remark=remark))
         if len(args) > 3:
             raise TypeError(
                 tr("Run takes algo and env by position, and settings by name: config={value!r:.80}", value=args[3])
@@ -97,10 +95,8 @@ def setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> s
     path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
     if not path:
         return f"; {remark}" if remark else did_you_mean(name, arguments)
-    section, keys = (
-        path.partition(".")[0],
-        [part.partition(".")[2] for part in all_at_once(name, path, ALGOS, algo).split()],
-    )
+    section = path.partition(".")[0]
+    keys = [part.partition(".")[2] for part in all_at_once(name, path, ALGOS, algo).split()]
     spelling = f"{section}={{{', '.join(f'{key!r}: ' + ('VALUE' if remark else repr(value)) for key in keys)}}}"
     return tr("; a setting is written {spelling}{remark}", spelling=spelling, remark=remark and f" ({remark})")
 

@@ -165,7 +165,7 @@ OF_THE_MODULE |= {
     "VecFrameStack": tr("write env_cfg={'wrappers': [{'wrapper_name': 'FrameStack', 'stack_size': 4}]}"),
     "VecVideoRecorder": tr("write run.film(), or {program} film NAME", program=PROGRAM),
     "make_atari_env": tr("write joystick.Run('DQN', 'ALE/Breakout-v5'), whose preset has the usual wrappers"),
-    "RolloutBuffer": "run.sample(steps).window",
+    "RolloutBuffer": tr("write run.sample(steps).window"),
     "HerReplayBuffer": tr("hindsight is part of an algorithm, DDPG_HER or SAC_HER, in joystick.Run"),
     "ActionMasker": tr("an environment that knows its legal actions says so by itself (docs/environments.md)"),
     "set_random_seed": tr("write joystick.Run(..., seed=1)"),

@@ -8,9 +8,11 @@ import pytest
 import yaml
 
 import main
+from algos.common.nets.chain import NATURE
 from config.foreign import convert, sb3, zoo
 from config.foreign.cases import NoCounterpartError
-from config.foreign.sb3_values import Entry, keywords
+from config.foreign.sb3_values import CONVOLUTIONS, Entry, keywords
+from config.model.layers import Conv2d
 from config.read.loader import ConfigError, load
 from config.tell.error_text import shown
 from framework.catalog import ALGOS, ENVS
@@ -285,8 +287,12 @@ def test_actor_and_critic_see_images_by_one_network_where_they_do_there(tmp_path
     new = settings(converted(tmp_path, text, name, "Pong-v4"))
     for key in ("actor_layers", "critic_layers"):
         names = [layer["shared"] for layer in new[f"algo_cfg.{key}"] if "shared" in layer]
-        assert names == (["eye_1", "eye_2", "eye_3", "eye_4"] if shared else [])
+        assert names == (["image_1", "image_2", "image_3", "image_4"] if shared else [])
     assert new["algo_cfg.actor_layers"][3 if shared else 0]["layer_size"] == [512]
+
+
+def test_the_convolutions_that_are_written_are_the_default_ones():
+    assert [Conv2d(**layer) for layer in CONVOLUTIONS] == NATURE
 
 
 def test_rmsprop_there_is_not_the_one_here(tmp_path):
