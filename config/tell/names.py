@@ -12,6 +12,10 @@ MOST_SHOWN = 1_000
 _SYNONYMS = {
     "eval": "test", "evaluate": "test", "play": "test", "predict": "test", "enjoy": "test", "learn": "train",
     "gpu": "cuda", "cartpole": "CartPole-v1", "a3c": "IMPALA",
+    "populationbasedtraining": "pbt", "pb2": "pbt", "ashascheduler": "asha", "asynchyperbandscheduler": "asha",
+    "async_hyperband": "asha", "hyperband": "halving", "hyperbandscheduler": "halving", "sha": "halving",
+    "fifo": "none", "fifoscheduler": "none", "optuna": "tpe", "optunasearch": "tpe", "bayesopt": "tpe",
+    "hyperopt": "tpe", "cma": "cmaes", "grid": "random",
 }  # fmt: skip
 """Words of other libraries, and earlier names, that are not spelled like ours. Files may have them as names."""
 _FILE = re.compile(r"(.*/)?([^/.]+)(\.ya?ml)?", re.DOTALL)

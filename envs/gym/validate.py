@@ -1,6 +1,7 @@
 """Validation of an env_cfg section that needs gymnasium."""
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from envs.common.headless import without_display
 from envs.gym import pool
 from envs.gym.config import Config, Wrappers
 from envs.gym.native import ROWS
+from envs.pettingzoo import registry as pettingzoo
 
 _OF_MAKE = ("max_episode_steps",)
 
@@ -35,7 +37,8 @@ def problems(cfg: Config) -> Iterator[Problem]:
         yield Problem("id", tr("the module of {id} cannot be imported: {error}", id=cfg.id, error=own.described(error)))
         return
     if spec is None:
-        yield Problem("id", registry.unknown_id(cfg.id))
+        of_pettingzoo = re.fullmatch(r"[\w/]+_v\d+", cfg.id) and not pettingzoo.missing(cfg.id)
+        yield Problem("id", pettingzoo.unknown(cfg.id) if of_pettingzoo else registry.unknown_id(cfg.id))
         return
     reason = registry.unusable(spec)
     if reason:

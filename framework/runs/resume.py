@@ -74,7 +74,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     try:
         store.recover()
         with stage(tr("reading the checkpoint"), store.journal.progress):
-            saved = store.newest(lambda text: print(f"warning: {text}", file=sys.stderr))
+            saved = store.newest(lambda text: print(tr("warning: {text}", text=text), file=sys.stderr))
         changed = changes(config, saved)
         check_identity(saved, config, spec)
     except BaseException:

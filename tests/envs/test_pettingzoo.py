@@ -10,9 +10,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from config.own import objects as own
-from envs import pettingzoo, python
+from envs import gym, pettingzoo, python
 from envs.base import EnvContext, EnvError
-from envs.gym import knows as gym_knows
 from envs.pettingzoo import Config, check, registry
 from envs.pettingzoo.env import make
 from tests.tools.agents import agent, flags, started, stepped
@@ -239,6 +238,20 @@ def test_a_wrong_setting_is_named_with_what_to_write(settings, key, message):
 
 
 @installed
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tictactoe_v3", "did you mean classic/tictactoe_v3?"),
+        ("sisl/pursuit_v3", "there is no sisl/pursuit_v3; the current version is sisl/pursuit_v5"),
+        ("sisl/persuit_v5", "did you mean sisl/pursuit_v5?"),
+    ],
+)
+def test_a_name_that_is_almost_one_of_pettingzoo_needs_no_kind_to_be_recognized(name, message):
+    [problem] = gym.check(gym.Config(id=name))
+    assert message in problem.message
+
+
+@installed
 def test_a_wrong_render_mode_is_named(monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
@@ -296,7 +309,7 @@ def test_names_are_listed_known_and_explained():
     assert not [name for name in NAMES if "-v" in name]
     assert pettingzoo.knows("sisl/pursuit-v5")
     assert not pettingzoo.knows("CartPole-v1")
-    assert not gym_knows("sisl/pursuit_v5")
+    assert not gym.knows("sisl/pursuit_v5")
     text = pettingzoo.explain("mpe/simple_tag_v3")
     assert "interfaces    aec, parallel" in text
     assert "adversary_0, adversary_1, adversary_2\n  observation Box" in text
