@@ -15,6 +15,9 @@ class Counter:
         self.count = Count()
         self.place = Place()
         """Place of the running iteration."""
+        self._progress = Progress()
+        self._progress_of: tuple[Count, Place, float] | None = None
+        """What the last progress was made of; it is asked for several times in a round."""
 
     def accepted(self, steps: int, episodes: int) -> None:
         """Counts the steps of a fragment, and the episodes that ended in it."""
@@ -23,7 +26,8 @@ class Counter:
 
     def learned(self, updates: int) -> None:
         """Counts updates."""
-        self.count = self.count._replace(update=self.count.update + updates)
+        step, episode, update = self.count
+        self.count = Count(step, episode, update + updates)
 
     @property
     def work(self) -> int:
@@ -32,6 +36,10 @@ class Counter:
 
     def progress(self) -> Progress:
         """Returns the counts and the share of the planned run, for schedules. Never depends on the clock."""
-        before, first, last = self.place
-        iterations = before + (min(1.0, (self.work - first) / (last - first)) if last > first else 0.0)
-        return Progress(*self.count, self.length.share(*self.count, iterations), self.phases.now)
+        made_of = self.count, self.place, self.phases.now
+        if made_of != self._progress_of:
+            before, first, last = self.place
+            iterations = before + (min(1.0, (self.work - first) / (last - first)) if last > first else 0.0)
+            share = self.length.share(*self.count, iterations)
+            self._progress, self._progress_of = Progress(*self.count, share, self.phases.now), made_of
+        return self._progress

@@ -120,7 +120,7 @@ class AgentLearner(Learner):
         else:
             for k in range(window["reward"].shape[0]):
                 # a row of a larger array may start at any byte, an array of its own on 16 (docs/design/runs_on_disk.md)
-                yield {name: value.select(0, k).clone() if k else value.select(0, 0) for name, value in window.items()}
+                yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
 
     def _update(self, batch: Batch) -> Result:
         """Makes one update from a minibatch, on this learner's part of it. The metrics get the norm of the gradients,
