@@ -149,7 +149,7 @@ class LineLog(AppendedFile, ABC):
             else:
                 raise TaskDirError(
                     "{path} has other columns than this run ({difference}); resume with the settings that it had, "
-                    "move the file away, or start a new run",
+                    "move the file away, or begin a branch or a new run (docs/resume.md)",
                     path=as_written(self.path),
                     difference=self._difference(header),
                 )

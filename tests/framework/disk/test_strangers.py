@@ -244,7 +244,7 @@ def test_a_file_with_other_columns_is_refused_in_a_line(run, capsys):
     assert resume(run) == 2
     said = capsys.readouterr().err
     assert "has other columns than this run (it has reward, and it has no step, update, return, " in said
-    assert "); resume with the settings that it had, move the file away, or start a new run" in said
+    assert "); resume with the settings that it had, move the file away, or begin a branch or a new run (" in said
     assert (run / "results" / "train.csv").read_text() == text
 
 
