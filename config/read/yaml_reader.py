@@ -384,7 +384,11 @@ def _bytes(path: Path, opener: Opener) -> bytes:
     except FileNotFoundError:
         raise DocumentError(tr("{path}: no such file{near}", path=path, near=_near_files(path))) from None
     except IsADirectoryError:
-        raise DocumentError(tr("{path}: is a directory; name a YAML file", path=path)) from None
+        if file := min(path.glob("*.yaml"), default=None):
+            text = tr("{path}: is a directory; name a file, such as {file}", path=path, file=file)
+        else:
+            text = tr("{path}: is a directory; name a YAML file, or write --into {path} for results", path=path)
+        raise DocumentError(text) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DocumentError(tr("{path}: cannot be read: {reason}", path=path, reason=reason)) from None

@@ -212,7 +212,9 @@ def test_odd_paths_work_and_missing_ones_are_answered(tmp_path: Path) -> None:
     (folder / "mein lauf.yaml").write_text("general_cfg: {seed: 3}")
     assert loaded(folder / "mein lauf.yaml").general.seed == 3
     assert refused(folder / "mein laufe.yaml").endswith("mein lauf.yaml?")
-    assert "is a directory; name a YAML file" in refused(folder)
+    assert refused(folder).endswith(f"is a directory; name a file, such as {Path(folder.name) / 'mein lauf.yaml'}")
+    (tmp_path / "logs").mkdir()
+    assert refused(tmp_path / "logs").endswith("is a directory; name a YAML file, or write --into logs for results")
     assert "no such file; the folder" in refused(tmp_path / "none" / "a.yaml")
     assert "cannot be read" in refused(Path("a\0b.yaml"))
 
