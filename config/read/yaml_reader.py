@@ -384,8 +384,8 @@ def _bytes(path: Path, opener: Opener) -> bytes:
     except FileNotFoundError:
         raise DocumentError(tr("{path}: no such file{near}", path=path, near=_near_files(path))) from None
     except IsADirectoryError:
-        if file := min(path.glob("*.yaml"), default=None):
-            text = tr("{path}: is a directory; name a file, such as {file}", path=path, file=file)
+        if example := min(path.glob("*.yaml"), default=None):
+            text = tr("{path}: is a directory; name a file, such as {file}", path=path, file=example)
         else:
             text = tr("{path}: is a directory; name a YAML file, or write --into {path} for results", path=path)
         raise DocumentError(text) from None
