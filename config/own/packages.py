@@ -41,6 +41,13 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
             return None, tr(
                 "{name} lacks {parts}; define it in its __init__.py", name=name, parts=tr(" and ").join(lacking)
             )
+        if key == "algo_name" and "." in name and package.NAME in finder.available():
+            return None, tr(
+                "{name} has the NAME of an algorithm that is built in, {other}, and would be taken for it in presets "
+                "and comparisons; write another NAME in its __init__.py",
+                name=name,
+                other=package.NAME,
+            )
         if isinstance(package.Config, type) and issubclass(package.Config, base):
             return package, ""
         return None, tr("{name}.Config must inherit from config.model.schema.{base}", name=name, base=base.__name__)
