@@ -87,8 +87,27 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
         return tr("{name!r} is an environment; write env_name: {kind} and env_cfg.id: {name}", name=name, kind=kinds[0])
     folder = Path(name)
     is_package = not folder.is_absolute() and (folder / "__init__.py").is_file()
+    if is_package and key == "algo_name" and folder.parts == (name,):
+        return _undotted(name, folder)
     near = did_you_mean(name, [".".join(folder.parts)] if is_package else finder.available())
     return tr("unknown name {name!r}{near} {list}", name=name, near=near, list=_listed(key))
+
+
+def _undotted(name: str, folder: Path) -> str:
+    """Returns what to write in place of a package of the current folder whose name has no dot: one of those in it, or
+    itself in another folder."""
+    if inner := [f"{name}.{file.parent.name}" for file in sorted(folder.glob("*/__init__.py"))]:
+        listed = ", ".join(inner[:4])
+        return tr(
+            "{name!r} is a folder of packages; write the one that is meant, such as {names}", name=name, names=listed
+        )
+    return tr(
+        "{name!r} is a package of this folder, and an algorithm of your own needs a dotted name; move it to {folder}, and "
+        "write {other}, also in its imports",
+        name=name,
+        folder=f"mine/{name}",
+        other=f"mine.{name}",
+    )
 
 
 def _listed(key: str) -> str:

@@ -499,6 +499,20 @@ def test_the_folder_of_a_package_is_answered_with_its_dotted_name(
     assert "did you mean mine.fast?" in refused(None, "general_cfg.algo_name=mine/fast")
 
 
+def test_a_package_whose_name_has_no_dot_is_answered_with_one_that_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fast").mkdir()
+    (tmp_path / "fast" / "__init__.py").touch()
+    message = refused(None, "general_cfg.algo_name=fast", allow_import=["fast"])
+    assert "needs a dotted name; move it to mine/fast, and write mine.fast, also in its imports" in message
+    (tmp_path / "fast" / "first").mkdir()
+    (tmp_path / "fast" / "first" / "__init__.py").touch()
+    message = refused(None, "general_cfg.algo_name=fast", allow_import=["fast"])
+    assert "'fast' is a folder of packages; write the one that is meant, such as fast.first" in message
+
+
 def test_a_module_in_an_environment_id_needs_permission(own_package: Path) -> None:
     """SEC-3"""
     assert "env_cfg.id: imports my_pkg; to allow it, add --allow-import my_pkg" in refused(
