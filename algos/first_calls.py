@@ -24,7 +24,7 @@ def look_at(agent: Agent) -> None:
     for function in ("act", "sample_action", "predict_action", "evaluate_action"):
         if hasattr(agent, function):
             setattr(agent, function, partial(_called, agent, function, _fault_of_act))
-    agent.update = partial(_called, agent, "update", _fault_of_result)  # type: ignore[method-assign]
+    agent.update = partial(_called, agent, "update", partial(_fault_of_result, agent))  # type: ignore[method-assign]
 
 
 def _called(agent: Agent, function: str, fault_of: Callable[[Any], str | None], *args: Any, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ def _fault_of_act(act: Any) -> str | None:
     return None
 
 
-def _fault_of_result(result: Any) -> str | None:
+def _fault_of_result(agent: Agent, result: Any) -> str | None:
     """Returns what came instead of a Result, and what is expected; None for a Result."""
     if not isinstance(result, Result):
         return tr("{kind}; expected a Result of algos.base, such as Result(metrics)", kind=_kind(result))
@@ -62,6 +62,12 @@ def _fault_of_result(result: Any) -> str | None:
                 name=name,
                 kind=_kind(value),
             )
+    if unnamed := [name for name in result.metrics if name not in agent.metric_names()]:
+        return tr(
+            "a Result whose metric {name} is not among METRICS; write METRICS = {names} in the class",
+            name=unnamed[0],
+            names=(*agent.METRICS, *unnamed),
+        )
     return None
 
 

@@ -18,6 +18,7 @@ class Own(Agent):
     """Returns what it is made with."""
 
     KEPT = ("network",)
+    METRICS = ("loss",)
 
     def __init__(self, act=None, result=None):
         super().__init__(None, None, Streams(0), torch.device("cpu"))
@@ -66,6 +67,22 @@ def test_acting_that_returns_no_act_is_named_with_what_it_returned(act, message)
     look_at(agent)
     with pytest.raises(UnfitError, match=rf"predict_action of .*{NAME} {message}"):
         agent.sample_action(np.zeros((3, 1)), None, None, None)
+
+
+def test_a_metric_that_metrics_does_not_name_is_named_with_what_to_write():
+    agent = Own(result=Result({"loss": torch.zeros(()), "gap": torch.zeros(())}))
+    look_at(agent)
+    message = r"metric gap is not among METRICS; write METRICS = \('loss', 'gap'\) in the class$"
+    with pytest.raises(UnfitError, match=rf"update of .*{NAME} returned a Result whose {message}"):
+        agent.update({})
+
+
+def test_metrics_that_the_class_names_may_be_left_out_and_those_of_the_learner_given():
+    for metrics in ({}, {"loss": torch.zeros(()), "grad_norm": torch.zeros(())}):
+        agent = Own(result=Result(metrics))
+        agent.optimizer = torch.optim.SGD(agent.network.parameters(), 0.1)
+        look_at(agent)
+        assert agent.update({}).metrics == metrics
 
 
 def test_only_the_first_call_of_a_function_is_looked_at():
