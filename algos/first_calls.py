@@ -8,12 +8,21 @@ import numpy as np
 import torch
 
 from algos.base import Act, Agent, Result, UnfitError
+from algos.common.parts.state import state_of
 from config.tell.language import tr
 
 
 def look_at(agent: Agent) -> None:
     """Makes the functions of an agent raise UnfitError at their first call if they return what they must not. Raises it
-    for a name in KEPT that the agent does not have."""
+    for a KEPT by which the agent cannot be saved."""
+    _look_at_kept(agent)
+    for function in ("act", "sample_action", "predict_action", "evaluate_action"):
+        if hasattr(agent, function):
+            setattr(agent, function, partial(_called, agent, function, _fault_of_act))
+    agent.update = partial(_called, agent, "update", partial(_fault_of_result, agent))  # type: ignore[method-assign]
+
+
+def _look_at_kept(agent: Agent) -> None:
     for name in agent.KEPT:
         if not hasattr(agent, name):
             raise UnfitError(
@@ -21,10 +30,24 @@ def look_at(agent: Agent) -> None:
                 agent=_name(agent),
                 name=name,
             )
-    for function in ("act", "sample_action", "predict_action", "evaluate_action"):
-        if hasattr(agent, function):
-            setattr(agent, function, partial(_called, agent, function, _fault_of_act))
-    agent.update = partial(_called, agent, "update", partial(_fault_of_result, agent))  # type: ignore[method-assign]
+    cls = type(agent)
+    if cls.weights is Agent.weights:
+        if not agent.KEPT:
+            raise UnfitError(
+                "{module}: KEPT is empty; fill it, or override weights, state and their load_", module=cls.__module__
+            )
+        if not isinstance(first := getattr(agent, agent.KEPT[0]), torch.nn.Module):
+            raise UnfitError(
+                "KEPT of {agent} begins with {name!r}, a {kind}; its first entry is the module that acting depends on",
+                agent=_name(agent),
+                name=agent.KEPT[0],
+                kind=type(first).__name__,
+            )
+    if cls.state is Agent.state:
+        try:
+            state_of(agent, agent.KEPT)
+        except TypeError as error:
+            raise UnfitError("KEPT of {agent}: {error}", agent=_name(agent), error=error) from error
 
 
 def _called(agent: Agent, function: str, fault_of: Callable[[Any], str | None], *args: Any, **kwargs: Any) -> Any:

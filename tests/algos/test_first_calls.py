@@ -98,6 +98,38 @@ def test_a_name_in_kept_that_the_agent_lacks_is_named_before_it_acts():
         look_at(Unkept())
 
 
+@pytest.mark.parametrize(
+    ("kept", "message"),
+    [
+        ((), r"test_first_calls: KEPT is empty; fill it, or override weights, state and their load_$"),
+        (("acted", "network"), r"KEPT of .*\.Kept begins with 'acted', a tuple; .* the module that acting depends on$"),
+        (
+            ("network", "acted"),
+            r"KEPT of .*\.Kept: acted is a tuple, which cannot be kept by its name; can be: a module",
+        ),
+    ],
+)
+def test_what_kept_cannot_name_is_said_before_the_agent_acts(kept, message):
+    class Kept(Own):
+        KEPT = kept
+
+    with pytest.raises(UnfitError, match=message):
+        look_at(Kept(act=(1, 2)))
+
+
+def test_an_agent_that_keeps_its_state_itself_needs_no_kept():
+    class Table(Own):
+        KEPT = ()
+
+        def weights(self):
+            return {}
+
+        def state(self):
+            return {}
+
+    look_at(Table())
+
+
 # ------------------------------------------------------------------------------------------------------- packages
 
 CONFIG = "from algos.common.settings import NetworkConfig\n\nclass Config(NetworkConfig):\n    pass\n"
