@@ -1,5 +1,6 @@
 """Looks at what the functions of a user's own agent return, each once, at its first call."""
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,18 +9,46 @@ import numpy as np
 import torch
 
 from algos.base import Act, Agent, Result, UnfitError
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.state import state_of
 from config.tell.language import tr
+
+ARGUMENTS = {
+    "act": ("obs", "state", "mask", "explore"),
+    "prepare": ("window", "progress"),
+    "update": ("batch",),
+}
+"""Functions that an agent of the user's own is likely to define, and what they are called with, in this order."""
 
 
 def look_at(agent: Agent) -> None:
     """Makes the functions of an agent raise UnfitError at their first call if they return what they must not. Raises it
-    for a KEPT by which the agent cannot be saved."""
+    for functions that cannot be called with their arguments, and a KEPT by which the agent cannot be saved."""
+    if not hasattr(agent, "now"):
+        raise UnfitError(
+            "{agent}: __init__ has to begin with super().__init__(cfg, spec, streams, device)", agent=_name(agent)
+        )
+    _look_at_arguments(agent)
     _look_at_kept(agent)
     for function in ("act", "sample_action", "predict_action", "evaluate_action"):
         if hasattr(agent, function):
             setattr(agent, function, partial(_called, agent, function, _fault_of_act))
     agent.update = partial(_called, agent, "update", partial(_fault_of_result, agent))  # type: ignore[method-assign]
+
+
+def _look_at_arguments(agent: Agent) -> None:
+    for function, arguments in ARGUMENTS.items():
+        try:
+            if function != "act" or isinstance(agent, ActingAgent):  # in other agents a function of their own
+                inspect.signature(getattr(agent, function)).bind(*arguments)
+        except TypeError as error:
+            raise UnfitError(
+                "{function} of {agent} is called with ({arguments}): {error}",
+                function=function,
+                agent=_name(agent),
+                arguments=", ".join(arguments),
+                error=error,
+            ) from None
 
 
 def _look_at_kept(agent: Agent) -> None:

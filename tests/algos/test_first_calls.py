@@ -9,6 +9,7 @@ import torch
 
 import algos
 from algos.base import Act, Agent, Result, Streams, UnfitError
+from algos.common.parts.acting import ActingAgent
 from algos.first_calls import look_at
 
 NAME = r"test_first_calls\.Own"
@@ -29,6 +30,11 @@ class Own(Agent):
 
     def update(self, batch):
         return self.result
+
+
+class Acting(Own, ActingAgent):
+    def act(self, obs, state, mask, explore=None):
+        return self.acted
 
 
 class Unkept(Own):
@@ -128,6 +134,46 @@ def test_an_agent_that_keeps_its_state_itself_needs_no_kept():
             return {}
 
     look_at(Table())
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "message"),
+    [
+        (
+            "update",
+            lambda self, batch, device: None,
+            r"update .* is called with \(batch\): missing a .*argument: 'device'",
+        ),
+        (
+            "prepare",
+            lambda self, window: None,
+            r"prepare .* is called with \(window, progress\): too many positional arg",
+        ),
+        (
+            "act",
+            lambda self, obs: None,
+            r"act of .* is called with \(obs, state, mask, explore\): too many positional arg",
+        ),
+    ],
+)
+def test_a_function_that_cannot_take_its_arguments_is_named_before_it_is_called(name, function, message):
+    with pytest.raises(UnfitError, match=message):
+        look_at(type("Narrow", (Own, ActingAgent), {"act": Acting.act, name: function})())
+
+
+def test_an_agent_that_acts_by_functions_of_its_own_may_have_an_act_of_any_kind():
+    look_at(type("Other", (Own,), {"act": lambda self, obs: None})())
+
+
+def test_an_agent_that_is_made_without_its_base_is_told_what_to_call():
+    class Bare(Own):
+        def __init__(self):
+            self.network = torch.nn.Linear(1, 1)
+
+    with pytest.raises(
+        UnfitError, match=r"Bare: __init__ has to begin with super\(\).__init__\(cfg, spec, streams, dev"
+    ):
+        look_at(Bare())
 
 
 # ------------------------------------------------------------------------------------------------------- packages
