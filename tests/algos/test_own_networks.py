@@ -250,6 +250,7 @@ def test_an_algorithm_without_recurrence_and_a_branch_refuse_a_cell(monkeypatch)
         ("Wrong", {"fault": "whole"}, r"it gives torch\.int64; expected a tensor of float32"),
         ("Wrong", {"fault": "half"}, r"it gives torch\.float16; expected a tensor of float32"),
         ("Wrong", {"fault": "none"}, "it gives NoneType; expected a tensor of float32"),
+        ("Wrong", {"fault": "numpy"}, "it gives ndarray; expected a tensor of float32"),
         ("WrongCell", {"fault": "size"}, "it has run, and state_size is None; expected the numbers that it carries"),
         ("WrongCell", {"fault": "state"}, r"run gives a state of shape \(2, 3\); expected \(2, 16\)"),
         ("WrongCell", {"fault": "last"}, r"it gives shape \(2, 16\) for 2 rows; expected \(1, 2, width\)"),

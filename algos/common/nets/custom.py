@@ -141,9 +141,8 @@ def _checked(out: Any, batch: Shape) -> Shape:
     """Returns the shape of an output without its first axes, which must be these."""
     axes = len(batch)
     if not isinstance(out, Tensor) or out.dtype != torch.float32:
-        raise ValueError(
-            tr("it gives {kind}; expected a tensor of float32", kind=getattr(out, "dtype", type(out).__name__))
-        )
+        kind = out.dtype if isinstance(out, Tensor) else type(out).__name__  # an array has a dtype, too
+        raise ValueError(tr("it gives {kind}; expected a tensor of float32", kind=kind))
     if tuple(out.shape[:axes]) != batch or out.dim() <= axes:
         expected = ", ".join([*map(str, batch), "width"])
         raise ValueError(
