@@ -22,7 +22,6 @@ _TASK = tr("a task directory, from which nothing is ever imported")
 
 def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[ModuleType | None, str]:
     """Returns the package that a name means, or None and why; key: algo_name or env_name; allow: --allow-import."""
-    base = AlgoConfig if key == "algo_name" else EnvConfig
     if key == "env_name" and name.endswith(".py"):
         return None, tr(
             "{name!r} is an environment; write env_name: {kind} and env_cfg.id: {name}", name=name, kind="python"
@@ -37,20 +36,8 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
         )
     try:
         package = finder.get(name)
-        if lacking := [part for part in NEEDED[key] if not hasattr(package, part)]:
-            return None, tr(
-                "{name} lacks {parts}; define it in its __init__.py", name=name, parts=tr(" and ").join(lacking)
-            )
-        if key == "algo_name" and "." in name and package.NAME in finder.available():
-            return None, tr(
-                "{name} has the NAME of an algorithm that is built in, {other}, and would be taken for it in presets "
-                "and comparisons; write another NAME in its __init__.py",
-                name=name,
-                other=package.NAME,
-            )
-        if isinstance(package.Config, type) and issubclass(package.Config, base):
-            return package, ""
-        return None, tr("{name}.Config must inherit from config.model.schema.{base}", name=name, base=base.__name__)
+        fault = _fault_of(package, key, name, finder)
+        return (None, fault) if fault else (package, "")
     except LookupError as error:
         instead = getattr(error, "instead", "")
         if not instead:
@@ -60,6 +47,24 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
         if "." not in name:
             raise
         return None, _unimported(name, error)
+
+
+def _fault_of(package: ModuleType, key: str, name: str, finder: Finder) -> str:
+    """Returns what is wrong with a package that was imported; empty if nothing is."""
+    base = AlgoConfig if key == "algo_name" else EnvConfig
+    if lacking := [part for part in NEEDED[key] if not hasattr(package, part)]:
+        return tr("{name} lacks {parts}; define it in its __init__.py", name=name, parts=tr(" and ").join(lacking))
+    if not (isinstance(package.Config, type) and issubclass(package.Config, base)):
+        return tr("{name}.Config must inherit from config.model.schema.{base}", name=name, base=base.__name__)
+    dotted = key == "algo_name" and "." in name  # asked last: the list of all algorithms takes a while
+    if dotted and package.NAME in finder.available() and finder.get(package.NAME) is not package:
+        return tr(
+            "{name} has the NAME of an algorithm that is built in, {other}, and would be taken for it in presets and "
+            "comparisons; write another NAME in its __init__.py",
+            name=name,
+            other=package.NAME,
+        )
+    return ""
 
 
 def _unimported(name: str, error: Exception) -> str:
@@ -102,8 +107,8 @@ def _undotted(name: str, folder: Path) -> str:
             "{name!r} is a folder of packages; write the one that is meant, such as {names}", name=name, names=listed
         )
     return tr(
-        "{name!r} is a package of this folder, and an algorithm of your own needs a dotted name; move it to {folder}, and "
-        "write {other}, also in its imports",
+        "{name!r} is a package of this folder, and an algorithm of your own needs a dotted name; move it to {folder}, "
+        "and write {other}, also in its imports",
         name=name,
         folder=f"mine/{name}",
         other=f"mine.{name}",

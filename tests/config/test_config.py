@@ -537,8 +537,8 @@ def test_a_package_of_ones_own_runs_with_permission(own_package: Path) -> None:
         ("from algos.dqn import Config", "algo_name: my_pkg.lacking lacks NAME; define it in its __init__.py"),
         (
             "from algos.dqn import Config\nNAME = 'PPO'",
-            "my_pkg.lacking has the NAME of an algorithm that is built in, PPO, and would be taken for it in presets and "
-            "comparisons; write another NAME in its __init__.py",
+            "my_pkg.lacking has the NAME of an algorithm that is built in, PPO, and would be taken for it in presets "
+            "and comparisons; write another NAME in its __init__.py",
         ),
         ("Config, NAME = dict, 'X'", "my_pkg.lacking.Config must inherit from config.model.schema.AlgoConfig"),
         (
