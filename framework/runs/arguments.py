@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -175,8 +176,18 @@ def loaded(
             )
         values = {**values, "general_cfg": {**values.get("general_cfg", {}), "callbacks": callbacks}}
     flags, values = own.by_name(flags), own.by_name(values)
-    config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
+    config = of_program(yaml, words, values=values, **flags)
     if config.general.mode != "train":
         raise ConfigError("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model")
     compatibility.check(config)
     return config
+
+
+def of_program(yaml: str | Path | None, words: Iterable[str] = (), **flags: Any) -> RunConfig:
+    """Returns the settings that a program asks for. A message that names the flag --allow-import names the argument
+    instead, which is what a program can give."""
+    try:
+        return load(yaml, words, find_algo=ALGOS, find_env=ENVS, **flags)
+    except ConfigError as error:
+        said = [re.sub(r"--allow-import (\w+)", r'allow_import=["\1"]', problem) for problem in error.problems]
+        raise ConfigError(*said) from None

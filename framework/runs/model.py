@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from algos.base import Progress, TrainableActor
-from config.read.loader import RunConfig, load
+from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import build
 from framework.assemble.identity import check_identity, with_seed
 from framework.assemble.kernels import use_kernels
-from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Recorder
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
@@ -24,6 +23,7 @@ from framework.loop.curriculum import Phases
 from framework.loop.evaluator import MOST_ROWS, Evaluator
 from framework.loop.trainer import progress_at
 from framework.runs import resume
+from framework.runs.arguments import check_list, of_program
 from framework.runs.signals import Watchdog, leave
 
 
@@ -61,8 +61,8 @@ def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: It
     """Returns the settings with which a saved model of a run is played. model: best, latest, or the update of a
     checkpoint."""
     which = {"mode": "test", "load_checkpoint": True, "load_path": os.fspath(task), "load_model_step": model}
-    values = {"general_cfg": which}
-    return with_seed(load(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import))
+    check_list("allow_import", allow_import)
+    return with_seed(of_program(None, values={"general_cfg": which}, allow_import=allow_import))
 
 
 @contextlib.contextmanager

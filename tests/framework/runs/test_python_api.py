@@ -490,3 +490,28 @@ def test_a_resume_or_restore_in_the_middle_of_an_iteration_makes_as_many_steps_a
         run.restore(path)
     with joystick.Run.resume(run.task) as again:
         assert again.train(30)["step"] in range(begin + 30, begin + 40)
+
+
+def test_a_program_is_told_the_argument_that_allows_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "corridor.py").write_text(
+        "import gymnasium, numpy\n"
+        "class Corridor(gymnasium.Env):\n"
+        "    observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)\n"
+        "    def reset(self, *, seed=None, options=None):\n"
+        "        return 0, {}\n"
+        "    def step(self, action):\n"
+        "        return 1, 1.0, True, False, {}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    told = r'env_cfg\.id: imports corridor; to allow it, add allow_import=\["corridor"\]$'
+    with pytest.raises(joystick.ConfigError, match=told):
+        joystick.Run("QLearning", "corridor:Corridor")
+    with joystick.Run("QLearning", "corridor:Corridor", into="run", allow_import=["corridor"]) as run:
+        run.train(10)
+        run.save()
+    for call in (joystick.load, joystick.Run.resume):
+        with pytest.raises(joystick.ConfigError, match=told):
+            call("run")
+    with pytest.raises(joystick.ConfigError, match=r"Python: allow_import: got 'corridor' \(text\); expected a list"):
+        joystick.load("run", "latest", allow_import="corridor")
+    assert joystick.load("run", "latest", allow_import=["corridor"]).act(0) in (0, 1)
