@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from config.model.fields import Problem
@@ -87,13 +88,30 @@ def find(name: str) -> Any:
         contents = (env_packages.load if env_packages.is_listed(name) else importlib.import_module)(module)
     except Exception as error:  # a module may raise anything on import
         raise OwnError(
-            tr("the module of {name} cannot be imported: {error}", name=name, error=described(error))
+            tr(
+                "the module of {name} cannot be imported: {error}",
+                name=name,
+                error=described(error) + _way(name, error),
+            )
         ) from error
     try:
         return attrgetter(path)(contents)
     except AttributeError:
         near = did_you_mean(path, vars(contents))
         raise OwnError(tr("module {module} has no {path!r}{near}", module=module, path=path, near=near)) from None
+
+
+def _way(name: str, error: Exception) -> str:
+    """Returns the end of a sentence about a module that is not there itself, such as the environment of a run that was
+    copied without it; empty for any other error."""
+    top = name.partition(":")[0].partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or error.name != top or env_packages.is_listed(name):
+        return ""
+    return tr(
+        "; start the program in the folder that has {module} (this one is {folder}), or name that folder in PYTHONPATH",
+        module=top,
+        folder=Path.cwd(),
+    )
 
 
 def by_name(value: Any) -> Any:

@@ -318,6 +318,21 @@ def test_nothing_is_imported_without_permission(words, key):
     assert "No module named 'unknown_here'" in refused(*words, allow=("unknown_here",))
 
 
+def test_a_module_that_is_not_there_is_answered_with_the_folder_to_be_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(own.OwnError) as absent:
+        own.find("left_behind:Walk")
+    assert str(absent.value) == (
+        "the module of left_behind:Walk cannot be imported: No module named 'left_behind'; start the program in the "
+        f"folder that has left_behind (this one is {tmp_path}), or name that folder in PYTHONPATH"
+    )
+    (tmp_path / "needs_more.py").write_text("import not_installed")
+    with pytest.raises(own.OwnError) as broken:
+        own.find("needs_more:Walk")
+    assert str(broken.value).endswith("cannot be imported: No module named 'not_installed'")
+
+
 def test_a_class_where_gym_expects_an_id_is_answered_with_the_kind_that_takes_it():
     message = refused("general_cfg.env_name=gym", "env_cfg.id=own_parts:Line")
     assert "own_parts has a class Line: general_cfg.env_name=python takes it" in message
