@@ -209,6 +209,19 @@ def test_every_page_has_the_same_charts(browser: Browser, tmp_path: Path, width:
     browser.until("document.querySelector('.readout').innerText.startsWith('100 environment steps: trial 002')")
 
 
+def test_charts_of_the_machine_stand_below_its_table(browser: Browser, tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", command_line=["--algo", "PPO"])
+    (folder / "logs" / "system.csv").write_text(
+        "step,update,seconds,cpu_percent,memory_mb\n100,20,5,90,300\n200,40,10,95,310\n"
+    )
+    browser.look(1280)
+    opened(browser, html_report.write(folder))
+    save, table = found("[data-place=system] .save summary"), f"{found('[data-place=system]')}.previousElementSibling"
+    browser.until(save)
+    assert browser.value(f"{table}.localName") == "table"
+    assert browser.value(f"{save}.getBoundingClientRect().top - {table}.getBoundingClientRect().bottom") > 4
+
+
 def test_no_two_scripts_of_a_page_give_a_name_twice() -> None:
     """All of a page are one script: a function would silently take the place of another."""
     from framework.live.server import page as watch
