@@ -222,6 +222,20 @@ def test_charts_of_the_machine_stand_below_its_table(browser: Browser, tmp_path:
     assert browser.value(f"{save}.getBoundingClientRect().top - {table}.getBoundingClientRect().bottom") > 4
 
 
+def test_the_name_of_a_setting_stays_in_one_line_beside_a_long_value(browser: Browser, tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    kernels = "{products: 4194304, compiled_products: 2097152, tanh: 8192, acting_tanh: 2048, few_rows: 262144}"
+    with (folder / "config.yaml").open("a") as config:
+        config.write(f"algo_cfg:\n  exploration_of_a_long_name: 1\n  kernels: {kernels}\n")
+    page = html_report.write(folder)
+    browser.look(1280)
+    opened(browser, page)
+    name = "td => td.textContent.includes('of_a_long_name') && td.getBoundingClientRect().height"
+    assert browser.value(f"[...document.querySelectorAll('td')].map({name}).find(Boolean)") < 40
+    browser.look(400)
+    opened(browser, page)
+
+
 def test_no_two_scripts_of_a_page_give_a_name_twice() -> None:
     """All of a page are one script: a function would silently take the place of another."""
     from framework.live.server import page as watch
