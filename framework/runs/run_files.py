@@ -34,7 +34,8 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
     elif saved is not None:
         facts["branched_from"] = str(as_written(saved.path))
     facts |= {"changed": list(start.changed)} if start.changed else {}
-    facts |= {"expected_return": config.expected_return, "preset": config.preset}
+    before = task.facts().preset if saved is not None and not start.branch else None  # config.yaml names none
+    facts |= {"expected_return": config.expected_return, "preset": config.preset or before}
     facts |= {
         "allow_import": list(config.allow_import),
         "seed": config.general.seed,

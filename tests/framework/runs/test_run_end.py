@@ -510,6 +510,17 @@ def test_a_resume_records_whether_it_is_exact_and_why_not(
     assert [reason.partition(":")[0] for reason in reasons] == ["torch version", "numpy version", "gymnasium version"]
 
 
+def test_a_resume_keeps_the_preset_of_its_run() -> None:
+    words = ["general_cfg.max_episode=5", "general_cfg.save_fig=false", "--into", "tasks/run"]
+    assert main(["--algo", "QLearning", "--env", "FrozenLake-v1", *words]) == 0
+    preset = TaskDir(Path("tasks/run")).facts().preset
+    assert preset is not None
+    assert preset.endswith("FrozenLake-v1/QLearning.yaml")
+    resumed("general_cfg.max_episode=10")
+    assert TaskDir(Path("tasks/run")).facts().preset == preset
+    assert preset in Path("tasks/run/report.html").read_text()
+
+
 @pytest.mark.parametrize("left", [None, 0, 1000, 5107])
 def test_a_config_that_is_lost_or_cut_off_is_restored_from_the_checkpoint(left: int | None) -> None:
     train("run")
