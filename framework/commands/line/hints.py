@@ -41,15 +41,23 @@ _LONG = {"n": "n_timesteps", "tb": "tensorboard_log", "conf": "conf_file", "P": 
 _USE_FILM, _USE_TEST, _USE_TRAIN, _USE_TUNE = (
     tr("use {command}", command=command) for command in (_FILM, _TEST, f"{PROGRAM} train", f"{_TUNE} --yaml FILE")
 )
+_USE_WATCH = tr("use {program} watch, or compare RUN RUN", program=PROGRAM)
+_USE_PUSH = tr("use {program} push NAME --to hf://USER/REPO (docs/sharing.md)", program=PROGRAM)
+_USE_PULL = tr("use {program} pull hf://USER/REPO (docs/sharing.md)", program=PROGRAM)
 _ELSEWHERE = {
     "help": tr("{program} describe WHAT explains a setting, --help the commands", program=PROGRAM),
     "play": tr("{film} makes a video, talk NAME talks to it, and watch shows how it learns", film=_FILM),
     "enjoy": _USE_FILM, "eval": _USE_TEST, "render": _USE_FILM, "predict": _USE_TEST, "optimize": _USE_TUNE,
-    "plot": tr("use {program} watch, or compare RUN RUN", program=PROGRAM),
+    **dict.fromkeys(("plot", "ui", "dashboard", "board", "view"), _USE_WATCH),
+    **dict.fromkeys(("report", "show", "open"), tr("open report.html in the folder of the run with a browser")),
+    **dict.fromkeys(("ls", "status"), tr("use {command}", command=f"{PROGRAM} runs")),
+    **dict.fromkeys(
+        ("serve", "deploy"),
+        tr("use {program} export NAME --to onnx, or joystick.load(...) in Python (docs/export.md)", program=PROGRAM),
+    ),
+    "record": _USE_FILM, "video": _USE_FILM, "upload": _USE_PUSH, "download": _USE_PULL,
     "replay": _USE_FILM, "record_video": _USE_FILM, "record_training": _USE_FILM, "evaluate_policy": _USE_TEST,
-    **dict.fromkeys(("plot_train", "all_plots"), tr("use {program} watch, or compare RUN RUN", program=PROGRAM)),
-    "push_to_hub": tr("use {program} push NAME --to hf://USER/REPO (docs/sharing.md)", program=PROGRAM),
-    "load_from_hub": tr("use {program} pull hf://USER/REPO (docs/sharing.md)", program=PROGRAM),
+    "plot_train": _USE_WATCH, "all_plots": _USE_WATCH, "push_to_hub": _USE_PUSH, "load_from_hub": _USE_PULL,
     "训练": _USE_TRAIN, "测试": _USE_TEST, "调参": _USE_TUNE,
     **dict.fromkeys(("note", "tag"), tr("the page of {program} watch takes tags and a note", program=PROGRAM)),
     **dict.fromkeys(("rm", "delete", "remove", "rename", "mv"), tr("a run is its folder: delete or move that")),

@@ -41,6 +41,16 @@ def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (["play"], "'play' is not a command here; python main.py film NAME makes a video, talk NAME talks to it, and "
          "watch shows how it learns"),
         (["learn"], "'learn' is not a command here; use python main.py train"),
+        (["ui"], "'ui' is not a command here; use python main.py watch, or compare RUN RUN"),
+        (["dashboard"], "'dashboard' is not a command here; use python main.py watch, or compare RUN RUN"),
+        (["report", "mine"], "'report' is not a command here; open report.html in the folder of the run with a "
+         "browser"),
+        (["ls"], "'ls' is not a command here; use python main.py runs"),
+        (["serve", "mine"], "'serve' is not a command here; use python main.py export mine --to onnx, or "
+         "joystick.load(...) in Python (docs/export.md)"),
+        (["video", "mine"], "'video' is not a command here; use python main.py film mine"),
+        (["upload", "mine"], "'upload' is not a command here; use python main.py push mine --to hf://USER/REPO "
+         "(docs/sharing.md)"),
         (["--algo", "Ape-X"], "unknown name 'Ape-X' (python main.py list algos shows all)"),
     ],
 )  # fmt: skip
