@@ -230,7 +230,7 @@ def failing(obs: Array) -> Array:
 
 
 def test_code_of_an_expert_is_imported_only_with_permission() -> None:
-    with pytest.raises(ConfigError, match=r"expert: imports own_parts; to allow it, add --allow-import own_parts"):
+    with pytest.raises(ConfigError, match=r'expert: imports own_parts; to allow it, add allow_import=\["own_parts"\]'):
         joystick.Run("DAgger", "CartPole-v1", algo_cfg={"expert": "own_parts:something"})
 
 

@@ -139,7 +139,7 @@ def test_without_somebody_to_answer_there_is_no_question(folder, capsys):
     assert (status, "[y/N]" in shown, SENTENCE in shown) == (2, False, True)
     assert main(["--env", "shop:Shop", "--print-config"]) == 2  # stdin is no terminal
     assert SENTENCE in capsys.readouterr().err
-    with pytest.raises(ConfigError, match="to allow it, add --allow-import shop"):
+    with pytest.raises(ConfigError, match=r'to allow it, add allow_import=\["shop"\]'):
         joystick.Run("PPO", "shop:Shop", into=folder / "run")
     assert not (folder / "imported").exists()
 
