@@ -129,10 +129,16 @@ def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Prob
     """Yields why an environment that offers these modes cannot render in this one here."""
     through_pictures = mode == "human" and "rgb_array" in offered
     if mode not in offered and not through_pictures:
-        modes = ", ".join(offered) or tr("none")
         yield Problem(
             "render_mode",
-            tr("{env_id} does not offer {mode}; it offers: {modes}", env_id=env_id, mode=mode, modes=modes),
+            tr("{env_id} does not offer {mode}; it offers: {modes}", env_id=env_id, mode=mode, modes=", ".join(offered))
+            if offered
+            else tr(
+                "{env_id} does not offer {mode}; a class of your own offers it with {metadata} and a method render",
+                env_id=env_id,
+                mode=mode,
+                metadata='metadata = {"render_modes": ["rgb_array"]}',
+            ),
         )
     elif mode == "human" and without_display() and "SDL_VIDEODRIVER" not in os.environ:
         yield Problem(

@@ -46,7 +46,7 @@ def _named(word: str, root: Path) -> list[Path]:
             return runs
         raise _none(str(place))
     if not glob.has_magic(word):
-        raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=_others(word, root))
+        raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=others(word, root))
     places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
     # a pattern may match the tests of its runs too, which are no runs to compare
     runs = [run for place in places for run in _runs(place) if not RecordedRun(run).is_test]
@@ -92,7 +92,7 @@ def _runs(folder: Path) -> list[Path]:
     return runs_in(folder)
 
 
-def _others(name: str, root: Path) -> str:
+def others(name: str, root: Path) -> str:
     """Returns the end of a sentence: the nearest name, or where names come from."""
     names: Sequence[str] = [run.name for run in task_list.find_runs(root=root)]
     groups = {name.partition("/")[0] for name in names}

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterator
 
+from config.read import arguments
 from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
@@ -19,7 +20,7 @@ FORMATS = ("onnx", "safetensors")
 def flags(parser: Parser) -> None:
     parser.named = "test"
     shared.add(parser, "--yaml --env --config --model")
-    parser.value("--to", "FORMAT", tr("onnx or safetensors"))
+    parser.value("--to", "FORMAT", tr("onnx or safetensors"), kind=lambda text: arguments.text(text).lower())
     parser.value("--policy", "NAME", tr("one of several policies"))
     parser.value("--out", "FILE", tr("the file"))
     shared.add_settings(parser)

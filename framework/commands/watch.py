@@ -41,6 +41,7 @@ def run(request: Namespace) -> int:
 
 def _serve(request: Namespace) -> int:
     from config.read.paths import as_written
+    from framework.archive.find import others
     from framework.disk.task_dir import ROOT
     from framework.errors import JoystickError
     from framework.live.server import Server
@@ -51,7 +52,9 @@ def _serve(request: Namespace) -> int:
     root, port = _root(request.folder, ROOT), request.port
     if request.folder and not root.is_dir():
         raise JoystickError(
-            "watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out", root=root
+            "watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out{near}",
+            root=root,
+            near=others(request.folder, ROOT),
         )
     try:
         next(root.iterdir(), None)

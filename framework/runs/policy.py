@@ -89,14 +89,22 @@ class TrainedPolicy(_Trained):
         try:
             encoded = self._env.encode(obs)
         except (ValueError, TypeError, KeyError, IndexError) as error:
+            if isinstance(obs, tuple) and isinstance(obs[-1], dict):  # not of a Tuple space, which fits
+                raise JoystickError(
+                    "act: got what reset or step returns; the observation is its first part: obs, info = env.reset()"
+                ) from error
             raise JoystickError(
                 "act: the observation does not fit {space}: {error}", space=space, error=error
             ) from error
         if encoded.shape != space.shape and np.shape(obs) == space.shape:  # as an exported program gets it
             encoded = np.asarray(obs, space.dtype)
         if encoded.shape != space.shape:
+            many = tr("; act takes one observation at a time") if encoded.shape[1:] == space.shape else ""
             raise JoystickError(
-                "act: the observation has shape {shape}; expected {expected}", shape=encoded.shape, expected=space.shape
+                "act: the observation has shape {shape}; expected {expected}{many}",
+                shape=encoded.shape,
+                expected=space.shape,
+                many=many,
             )
         check_finite(encoded, "act")
         return encoded

@@ -43,6 +43,19 @@ def test_our_adam_gives_the_bits_of_torch(name: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
+def test_an_optimizer_is_used_as_in_a_script_of_torch() -> None:
+    """An algorithm of one's own may call zero_grad, backward and step."""
+    ours, theirs = some_parameters(), some_parameters()
+    mine, reference = optim.make(ours, NetworkConfig(), 0.01), torch.optim.Adam(theirs, 0.01)
+    for optimizer, parameters in ((mine, ours), (reference, theirs)):
+        for _ in range(3):
+            optimizer.zero_grad()
+            quadratic(parameters).backward()
+            optimizer.step()
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b)
+
+
 @pytest.mark.parametrize("name", ["adam", "adamw"])
 def test_adam_in_a_graph_moves_as_its_kernel_does(name: str) -> None:
     """Steps of either kind in turn, with groups of different learning rates, and a state that was loaded."""

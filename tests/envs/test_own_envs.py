@@ -441,6 +441,23 @@ def test_a_wrapper_as_the_class_of_an_environment_is_not_asked_for_its_render_mo
     assert list(problems(python.Config(id="wrapped", render_mode="rgb_array"))) == []
 
 
+def test_a_class_without_modes_of_drawing_is_told_how_it_says_them(monkeypatch):
+    """It was told that it offers none, also with a method render and a parameter render_mode."""
+
+    class Undrawn(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
+
+        def __init__(self, render_mode=None):
+            self.render_mode = render_mode
+
+        def render(self):
+            return np.zeros((4, 4, 3), np.uint8)
+
+    monkeypatch.setattr(own, "_REGISTERED", {"undrawn": Undrawn})
+    [problem] = problems(python.Config(id="undrawn", render_mode="rgb_array"))
+    assert 'a class of your own offers it with metadata = {"render_modes": ["rgb_array"]} and' in problem.message
+
+
 @pytest.mark.parametrize(
     ("words", "count"),
     [

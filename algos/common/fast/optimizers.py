@@ -70,6 +70,11 @@ class FusedAdam:
             lr = float(np.float32(group["lr"])) if moments.counts.is_cuda else group["lr"]  # as `move` has it
             self._by_kernel(params, grads, means, squares, steps, lr)
 
+    def zero_grad(self) -> None:
+        """Clears the gradients."""
+        for parameter in (parameter for group in self.param_groups for parameter in group["params"]):
+            parameter.grad = None
+
     def _by_kernel(
         self,
         params: Sequence[Tensor],

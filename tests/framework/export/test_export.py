@@ -308,6 +308,7 @@ def test_each_of_several_policies_is_a_file_of_its_own(
     ("given", "message"),
     [
         ([], "export needs --to: write --to onnx or --to safetensors"),
+        (["--to", "SafeTensors", "--out", "a.onnx"], "does not end in .safetensors"),
         (["--to", "torch"], "--to torch is not known: write --to onnx or --to safetensors"),
         (["--to", "safetensors", "--video"], "leave out --video"),
         (["--to", "safetensors", "--policy", "a"], "the run has a single agent"),

@@ -44,13 +44,17 @@ def tasks(tmp_path: Path) -> Path:
 # ------------------------------------------------------------------------------------------------ who may ask
 
 
-def test_a_run_is_named_as_for_other_commands(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_named_as_for_other_commands(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(tasks / "one")
     (tasks.parent / "runs").mkdir()
     monkeypatch.chdir(tasks.parent)
     usual = Path("tasks")
     places = {"one": usual / "one", "tasks/one": usual / "one", "runs": Path("runs"), "none": Path("none"), None: usual}
     assert {name: watch._root(name, usual) for name in places} == places
+    assert main(["watch", "onne"]) == 2
+    assert "one run or group, or leave it out; did you mean one?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

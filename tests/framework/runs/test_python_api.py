@@ -419,6 +419,10 @@ def test_an_observation_that_does_not_fit_the_environment_is_answered():
         policy.act([1, 2])
     with pytest.raises(joystick.JoystickError, match="act: the observation does not fit Discrete"):
         policy.act("left")
+    with pytest.raises(joystick.JoystickError, match="act takes one observation at a time"):
+        policy.act([3])
+    with pytest.raises(joystick.JoystickError, match=r"act: got what reset or step returns; the observation is its"):
+        policy.act((3, {"prob": 1.0}))
     for obs in (500, -1, 2.5):
         with pytest.raises(joystick.JoystickError, match=rf"the observation {obs} is none of Discrete\(500\)"):
             policy.act(obs)
