@@ -9,6 +9,7 @@ from typing import NamedTuple
 from algos.base import Progress, TrainableActor
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.read.stores import MODEL
 from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import build
@@ -59,8 +60,11 @@ class Model(NamedTuple):
 
 def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: Iterable[str] = ()) -> RunConfig:
     """Returns the settings with which a saved model of a run is played. model: best, latest, or the update of a
-    checkpoint."""
-    which = {"mode": "test", "load_checkpoint": True, "load_path": os.fspath(task), "load_model_step": model}
+    checkpoint; that of a path such as NAME/models/500 comes first."""
+    path = os.fspath(task)
+    if checkpoint := MODEL.fullmatch(path.rstrip("/")):
+        path, model = checkpoint[1], int(checkpoint[2]) if checkpoint[2].isdecimal() else checkpoint[2]
+    which = {"mode": "test", "load_checkpoint": True, "load_path": path, "load_model_step": model}
     check_list("allow_import", allow_import)
     return with_seed(of_program(None, values={"general_cfg": which}, allow_import=allow_import))
 

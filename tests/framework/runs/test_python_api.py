@@ -377,6 +377,13 @@ def test_a_model_is_loaded_although_what_the_agent_remembers_is_damaged(capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_a_model_is_loaded_by_the_path_that_a_run_prints():
+    task = trained(run_of("DQN", into="one"), 100)
+    (number,) = (path.name for path in (task / "models").iterdir() if path.name.isdecimal())
+    for path in (f"one/models/{number}", task / "models" / number, "one/models/latest/"):
+        assert joystick.load(path).about["model"] == f"update {number} of one"
+
+
 def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
     with run_of(into="one") as run:
         for call, wrong in (
