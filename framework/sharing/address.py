@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from config.program import PROGRAM
 from framework.errors import JoystickError
 
 _ADDRESS = re.compile(r"(hf|ms)://([\w][\w.-]{0,95})/([\w][\w.-]{0,95})/?")
@@ -30,6 +31,9 @@ def parse(text: str) -> Address:
     match = _ADDRESS.fullmatch(text)
     if match is None or ".." in text:
         raise JoystickError(
-            "{text!r} is no address of a repository; write hf://user/name, or ms://user/name", text=text
+            "{text!r} is no address of a repository; write hf://user/name, or ms://user/name (a folder or a bucket: "
+            "{program} sync NAME file:///FOLDER/NAME)",
+            text=text,
+            program=PROGRAM,
         )
     return Address(*match.groups())

@@ -218,6 +218,7 @@ def test_what_is_pushed_has_the_score_of_its_model(
         ("write", ["push", "nothing", "--to", "hf://me/x"], "'nothing' does not exist"),
         ("write", ["push", "run", "--to", "hf://me"], "is no address of a repository"),
         ("write", ["push", "run", "--to", "hf://me/../x"], "is no address of a repository"),
+        ("write", ["push", "run", "--to", "file:///tmp/x"], "sync NAME file:///FOLDER/NAME)"),
         ("write", ["push", "run", "--to", "hf://me/x", "--model", "99999"], "no checkpoint 99999"),
     ],
 )
