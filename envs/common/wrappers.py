@@ -314,6 +314,8 @@ def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymn
         name, settings = split(entry)
         kind = find(name)
         env = kind(env, **arguments(kind, settings))
+        if "env" not in vars(env):
+            raise ValueError(tr("__init__ of {name} has to begin with super().__init__(env)", name=name))
     return env
 
 

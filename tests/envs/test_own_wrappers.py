@@ -43,6 +43,10 @@ class Cut(gymnasium.ObservationWrapper):
 class Plain:
     pass
 
+class Bare(gymnasium.Wrapper):
+    def __init__(self, env):
+        self.factor = 2
+
 Statistics = gymnasium.wrappers.NormalizeObservation
 """
 ALLOWED = ("--allow-import", "own_wrappers")
@@ -109,6 +113,12 @@ def test_one_that_cannot_be_used_is_answered_in_one_line(entry: str | dict[str, 
     assert problem.key == "wrappers"
     assert message in problem.message
     assert "\n" not in problem.message
+
+
+def test_one_whose_init_leaves_out_that_of_its_base_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was a traceback of the first look at the environment."""
+    assert main([*TINY, *ALLOWED, "env_cfg.wrappers=[own_wrappers:Bare]"]) == 2
+    assert "__init__ of own_wrappers:Bare has to begin with super().__init__(env)" in capsys.readouterr().err
 
 
 def test_the_module_is_imported_only_with_permission(tmp_path: Path) -> None:
