@@ -17,7 +17,7 @@ class Counter:
         """Place of the running iteration."""
         self._progress = Progress()
         self._progress_of: tuple[Count, Place, float] | None = None
-        """What the last progress was made of; it is asked for several times in a round."""
+        """Counts, place and phase of that progress, which is asked for several times in a round."""
 
     def accepted(self, steps: int, episodes: int) -> None:
         """Counts the steps of a fragment, and the episodes that ended in it."""
