@@ -59,3 +59,17 @@ class FailsAtItsEnd(Lines):
 
 class NoLogger:
     """Lacks the base class."""
+
+
+class Misspelled(Logger):
+    """Has a method that no run calls."""
+
+    def scalar(self, group: str, values: Mapping[str, float], step: int) -> None:
+        raise AssertionError
+
+
+class Idle(Logger):
+    """Receives nothing."""
+
+    def start(self, folder: Path, config: Mapping[str, Any], state: Any) -> None:
+        raise AssertionError

@@ -3,9 +3,9 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
-from config.foreign.names import remark_on
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
@@ -13,8 +13,11 @@ Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
 
-def with_hints(words: Mapping[str, str]) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
-    """Returns what makes a function answer for arguments that it does not have. words: argument -> what to write."""
+def with_hints(
+    words: Mapping[str, str], remarks: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
+    """Returns what makes a function answer for arguments that it does not have. words: argument -> what to write;
+    remarks: argument -> end of the sentence."""
 
     def answering(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
         call = function.__qualname__.removesuffix(".__init__")
@@ -24,7 +27,9 @@ def with_hints(words: Mapping[str, str]) -> Callable[[Callable[Arguments, Return
         def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
             for name in kwargs:
                 if name not in names:
-                    instead, remark = words.get(name), remark_on(name)
+                    from config.foreign.names import remark_on
+
+                    instead, remark = words.get(name), remarks.get(name) or remark_on(name)
                     hint = f"; {remark}" if remark else did_you_mean(name, names)
                     hint = tr("; write {instead}", instead=instead) if instead else hint
                     raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))

@@ -44,36 +44,32 @@ class WholeNumbers:
 
 def vector(space: Space, value: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Returns a part of an observation in this shape [*batch, width], for an array of this type; Discrete and
-    MultiDiscrete are one-hot. Raises ValueError for a part that is none of its space."""
+    MultiDiscrete are one-hot. Raises ValueError, the end of a sentence, for a part that is none of its space."""
     if isinstance(space, Discrete):
-        return _one_hot(np.asarray(value) - space.start, int(space.n))
+        return _one_hot(np.asarray(value), int(space.start), int(space.n))
     if isinstance(space, MultiDiscrete):
-        digits = np.moveaxis((np.asarray(value) - space.start).reshape((*shape[:-1], -1)), -1, 0)
-        return np.concatenate([_one_hot(*pair) for pair in zip(digits, space.nvec.ravel(), strict=True)], axis=-1)
+        digits = np.moveaxis(np.asarray(value).reshape((*shape[:-1], -1)), -1, 0)
+        columns = zip(digits, space.start.ravel(), space.nvec.ravel(), strict=True)
+        return np.concatenate([_one_hot(*column) for column in columns], axis=-1)
     expected = (*shape[:-1], *(space.shape or ()))
     if np.shape(value) != expected:
-        raise ValueError(
-            tr(
-                "a part of the observation has shape {shape}; expected {expected}",
-                shape=np.shape(value),
-                expected=expected,
-            )
-        )
+        raise ValueError(tr("has shape {shape}; expected {expected}", shape=np.shape(value), expected=expected))
     part = np.reshape(value, shape)
     is_whole = dtype == np.uint8 != part.dtype or isinstance(space, MultiBinary)
     if is_whole and not ((part >= 0) & (part <= _limits(space)[1]) & (part == np.floor(part))).all():
-        raise ValueError(tr("the observation {obs} is none of {space}", obs=part, space=space))
+        raise ValueError(tr("is {value}, which is none of {space}", value=part, space=space))
     return part
 
 
-def _one_hot(index: Array, width: int) -> Array:
-    return _one_of(np.arange(width) == np.asarray(index)[..., None])
-
-
-def _one_of(hot: Array) -> Array:
-    """Returns choices [..., n], one-hot. Raises ValueError if one of them is none."""
-    if not hot.any(axis=-1).all():
-        raise ValueError(tr("a part of the observation is none of {count} choices", count=hot.shape[-1]))
+def _one_hot(number: Array, start: int, count: int) -> Array:
+    """Returns numbers [...] from `start` on as [..., count]. Raises ValueError for a number beyond them."""
+    hot: Array = np.arange(start, start + count) == number[..., None]
+    fits = hot.any(axis=-1)
+    if not fits.all():
+        value, last = number[~fits].flat[0], start + count - 1
+        raise ValueError(
+            tr("is {value}; expected a whole number from {first} to {last}", value=value, first=start, last=last)
+        )
     return hot
 
 

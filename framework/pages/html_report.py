@@ -25,6 +25,8 @@ MOST_WARNINGS = 20
 """Number of warnings that are shown; logs/log.txt has all of them."""
 NOT_SETTINGS = ("seed", "mode", "load_checkpoint", "load_path", "load_model_step")
 """Keys of general_cfg that other parts of the page show."""
+CHOICES = ("compile", "kernels")
+"""Keys of general_cfg in whose place a run records what it chose on its machine."""
 
 
 def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
@@ -98,13 +100,13 @@ def _title(settings: Mapping[str, Any]) -> str:
 
 
 def settings_table(config: Mapping[str, Any]) -> str:
-    """Returns a table of setting, value and default."""
+    """Returns a table of the settings that differ from their defaults, with both values."""
     parts = dict(config) | {policies.section_of(name): policy for name, policy in policies.below(config).items()}
     rows = []
     for part, base in defaults_of(config).items():
         for key, value in parts.get(part, {}).items():
-            shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
-            if not shown_elsewhere and (key not in base or base[key] != value):
+            left_out = part == "general_cfg" and key in (*NOT_SETTINGS, *CHOICES)
+            if not left_out and (key not in base or base[key] != value):
                 rows.append((html.Name(f"{part}.{key}"), inline(value), inline(base[key]) if key in base else ""))
     return html.table((tr("setting"), tr("value"), tr("default")), rows)
 

@@ -152,9 +152,10 @@ def _commands(run: RecordedRun) -> str:
     allowed = _allowed(run.facts)
     repeat = f"{PROGRAM} --yaml {quoted(str(as_written(run.folder / 'config.yaml')))}"
     film = [(tr("Film it"), video_command(run.folder, allowed))] if run.facts.can_film is not False else []
+    longer = tr("Train it further, with a higher limit behind the command")
     return html.commands(
         [
-            (tr("Resume training"), resume_command(run.folder, allowed)),
+            (longer if run.facts.finished else tr("Resume training"), resume_command(run.folder, allowed)),
             (tr("Test the best model"), play_command(run.folder, allowed)),
             *film,
             (

@@ -6,6 +6,7 @@ from typing import Any
 
 from algos.base import Tree
 from config.tell.language import tr
+from config.tell.names import did_you_mean
 from framework.disk.checkpoints import flatten
 
 HOMES = {
@@ -42,16 +43,24 @@ class Logger:
         return {}
 
 
+RECEIVERS = ("scalars", "files", "close")
+"""Names of the methods of which a logger needs one, since it would do nothing without."""
+
+
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of a logger; empty if nothing is."""
-    fits = isinstance(cls, type) and issubclass(cls, Logger)
-    return (
-        ""
-        if fits
-        else tr(
+    if not isinstance(cls, type) or not issubclass(cls, Logger):
+        return tr(
             "{thing} is not a class that inherits from joystick.Logger", thing=getattr(cls, "__qualname__", repr(cls))
         )
-    )
+    inherited = [name for name in RECEIVERS if getattr(cls, name) is getattr(Logger, name)]
+    for name in sorted(set(dir(cls)) - set(dir(Logger))):
+        if not name.startswith("_") and (hint := did_you_mean(name, inherited)):
+            return tr("{logger} has {name}, which no run calls{hint}", logger=cls.__name__, name=name, hint=hint)
+    if len(inherited) == len(RECEIVERS):
+        names = ", ".join(RECEIVERS)
+        return tr("{logger} has none of the methods that receive something: {names}", logger=cls.__name__, names=names)
+    return ""
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -28,7 +28,7 @@ Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
 
 
-def with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def with_setting_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Returns a constructor that says, for an argument that it does not have, what to write in its place."""
 
     @wraps(init)

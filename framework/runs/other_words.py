@@ -67,6 +67,50 @@ OF_THE_CONSTRUCTOR = {
     "callback": tr("write callbacks=MyCallbacks, a class that inherits from joystick.Callbacks (docs/python.md)"),
 }  # fmt: skip
 """Arguments of joystick.Run."""
+OF_TRAIN = {
+    **dict.fromkeys(("total_timesteps", "timesteps", "num_timesteps", "n_steps", "num_steps", "max_steps"), "steps"),
+    **dict.fromkeys(("progress_bar", "verbose"), "progress"),
+}
+"""Arguments of joystick.Run.train."""
+ABOUT_TRAIN = {
+    **dict.fromkeys(
+        ("callback", "callbacks"),
+        tr("write joystick.Run(..., callbacks=MyCallbacks), a class that inherits from joystick.Callbacks"),
+    ),
+    "reset_num_timesteps": tr("leave it out: a run goes on where it stands"),
+    "log_interval": tr("leave it out: every episode is a line of results/train.csv"),
+    "tb_log_name": tr("write joystick.Run(..., general_cfg={'loggers': ['csv', 'tensorboard']})"),
+    **dict.fromkeys(
+        ("eval_env", "eval_freq", "n_eval_episodes"), tr("write joystick.Run(..., general_cfg={'online_eval': True})")
+    ),
+}
+"""Arguments of other libraries' training that have no place in joystick.Run.train."""
+OF_PLAYING = dict.fromkeys(("n_eval_episodes", "num_episodes", "n_episodes"), "episodes")
+"""Arguments of the methods of joystick.Run that play episodes."""
+ABOUT_PLAYING = {
+    **dict.fromkeys(
+        ("deterministic", "explore"),
+        tr("leave it out: the actions are the best ones, unless joystick.Run had general_cfg={'explore': True}"),
+    ),
+    "render": tr("run.film(episodes) makes a video"),
+}
+"""Arguments of other libraries' evaluation that have no place in these methods."""
+OF_ACT = {
+    **dict.fromkeys(("observation", "observations"), "obs"),
+    **dict.fromkeys(("action_masks", "action_mask"), "mask"),
+    "prev_reward": "reward",
+}
+"""Arguments of the method act of a policy that joystick.load returns."""
+OF_ACTING_TOGETHER = OF_ACT | dict.fromkeys(("mask", "action_mask", "action_masks"), "masks")
+"""The same for the policies of several agents."""
+ABOUT_ACT = {
+    **dict.fromkeys(("deterministic", "explore"), tr("leave it out: the action is the best one")),
+    **dict.fromkeys(
+        ("state", "episode_start", "prev_action"),
+        tr("leave it out: the policy keeps the state of its network, and reset() begins an episode"),
+    ),
+}
+"""Arguments of other libraries' policies that have no place in act."""
 OF_TUNE = {
     "num_samples": "samples", "config": tr("what, a mapping with general_cfg, algo_cfg and env_cfg, and space"),
     "stop": "what={'general_cfg': {'stop_return': ...}}", "resources_per_trial": "jobs", "local_dir": "into",

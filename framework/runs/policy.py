@@ -11,6 +11,7 @@ import numpy as np
 
 from algos.base import Array
 from config.read.paths import as_written
+from config.tell.arguments import with_hints
 from config.tell.language import tr
 from config.tell.names import did_you_mean, nearest
 from envs.base import VectorEnv
@@ -67,6 +68,7 @@ class TrainedPolicy(_Trained):
         """Starts an episode; only a policy with a memory notices it."""
         self._state = self.agent.initial_state(1)
 
+    @with_hints(other_words.OF_ACT, other_words.ABOUT_ACT)
     def act(self, obs: Any, mask: Any = None, reward: float | None = None) -> Any:
         """Returns the best action for an observation, both as the environment itself has them. mask: of legal actions,
         as the environment gives it, such as [A] with 1 where one is legal; None: the mask in the observation, if it has
@@ -159,6 +161,7 @@ class TrainedPolicies(_Trained):
         self._agents: dict[str, str] = {}
         """Slot -> name of the agent that had it last; the slots that acted longest ago come first."""
 
+    @with_hints(other_words.OF_ACTING_TOGETHER, other_words.ABOUT_ACT)
     def act(
         self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None, ended: Iterable[str] = ()
     ) -> dict[str, Any]:

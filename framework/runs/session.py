@@ -23,6 +23,7 @@ from config.own import objects as own
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.tasks import find as find_task
+from config.tell.arguments import with_hints
 from config.tell.language import tr
 from config.tell.names import nearest
 from framework.data.batch import Batch
@@ -36,7 +37,7 @@ from framework.pages.cell import Picture
 from framework.pages.html_page import paragraph
 from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
-from framework.runs.arguments import Given, Settings, check_count, config_of, loaded, with_hints
+from framework.runs.arguments import Given, Settings, check_count, config_of, loaded, with_setting_hints
 from framework.runs.experiment import Experiment
 from framework.screen import outcome, terminal
 from framework.screen.formatting import counted
@@ -46,7 +47,7 @@ class Run:
     """A training run. `train` trains for an iteration and returns its result; `close`, or the end of a `with`, saves
     it and ends its processes. Settings that the command line would refuse raise a ConfigError."""
 
-    @with_hints
+    @with_setting_hints
     def __init__(
         self,
         algo: str | None = None,
@@ -201,6 +202,7 @@ class Run:
 
     # training ---------------------------------------------------------------------------------------------
 
+    @with_hints(other_words.OF_TRAIN, other_words.ABOUT_TRAIN)
     def train(self, steps: int | None = None, *, progress: bool | None = None) -> Result:
         """Trains for an iteration: in rounds, until at least `steps` more environment steps are made
         (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
@@ -290,6 +292,7 @@ class Run:
         """Draws the current learning curve: a picture that a notebook shows, and that save(path) writes."""
         return notebook.picture(self._experiment, self._is_live)
 
+    @with_hints(other_words.OF_PLAYING, other_words.ABOUT_PLAYING)
     def film(self, episodes: int = 1) -> notebook.Film:
         """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
         notebook shows the film; its `path` is the file."""
@@ -315,6 +318,7 @@ class Run:
             self._asked = False
             raise CtrlC(result)
 
+    @with_hints(other_words.OF_PLAYING, other_words.ABOUT_PLAYING)
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) as general_cfg.explore says, and
         returns mean, std, min, max, median, episodes and returns. Training is not changed by it."""

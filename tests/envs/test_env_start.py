@@ -233,7 +233,7 @@ def test_a_wrong_shape_later_in_an_episode_is_not_broadcast():
             Dict(a=Discrete(2), b=Box(0, 1)),
             {"a": 0, "b": np.zeros(1, np.float32)},
             {"a": 2, "b": np.zeros(1, np.float32)},
-            "a part of the observation is none of 2 choices",
+            "the part .a. of the observation is 2; expected a whole number from 0 to 1",
         ),
     ],
 )

@@ -41,6 +41,7 @@ _LONG = {"n": "n_timesteps", "tb": "tensorboard_log", "conf": "conf_file", "P": 
 _USE_FILM, _USE_TEST, _USE_TRAIN, _USE_TUNE = (
     tr("use {command}", command=command) for command in (_FILM, _TEST, f"{PROGRAM} train", f"{_TUNE} --yaml FILE")
 )
+_USE_COMPARE = tr("use {command}", command=f"{PROGRAM} compare NAME OTHER")
 _USE_WATCH = tr("use {program} watch, or compare RUN RUN", program=PROGRAM)
 _USE_PUSH = tr("use {program} push NAME --to hf://USER/REPO (docs/sharing.md)", program=PROGRAM)
 _USE_PULL = tr("use {program} pull hf://USER/REPO (docs/sharing.md)", program=PROGRAM)
@@ -61,7 +62,22 @@ _ELSEWHERE = {
     "训练": _USE_TRAIN, "测试": _USE_TEST, "调参": _USE_TUNE,
     **dict.fromkeys(("note", "tag"), tr("the page of {program} watch takes tags and a note", program=PROGRAM)),
     **dict.fromkeys(("rm", "delete", "remove", "rename", "mv"), tr("a run is its folder: delete or move that")),
-    "learn": _USE_TRAIN, "fit": _USE_TRAIN, "rllib": tr("leave it out"),
+    **dict.fromkeys(("learn", "fit", "run", "start", "begin", "launch"), _USE_TRAIN),
+    **dict.fromkeys(("sweep", "hpo", "search"), _USE_TUNE), "diff": _USE_COMPARE,
+    **dict.fromkeys(("continue", "restart", "retrain"), tr("use {command}", command=_RESUME)),
+    "finetune": tr("use {program} train general_cfg.start_from=NAME", program=PROGRAM),
+    **dict.fromkeys(
+        ("stop", "kill", "cancel", "abort"),
+        tr("Ctrl+C in the terminal of a run stops it and saves it; {resume} goes on", resume=_RESUME),
+    ),
+    **dict.fromkeys(("log", "logs", "tail"), tr("open logs/log.txt in the folder of the run; {use}", use=_USE_WATCH)),
+    **dict.fromkeys(
+        ("config", "settings", "init", "new", "create"),
+        tr("use {program} --print-config > my.yaml for a file of all settings", program=PROGRAM),
+    ),
+    **dict.fromkeys(("check", "validate"), tr("use {program} --yaml FILE --dry-run", program=PROGRAM)),
+    "demo": tr("{program} alone trains DQN on CartPole-v1", program=PROGRAM),
+    "version": tr("use {command}", command=f"{PROGRAM} --version"), "rllib": tr("leave it out"),
 }  # fmt: skip
 """Commands of other programs, and what to type here."""
 
@@ -126,13 +142,13 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
     if word.endswith("=") or (after and after[0].startswith("=")):
         value = next((other.lstrip("=") for other in after if other != "="), "VALUE")
         return tr("no blanks around the =; write {setting}={value}", setting=word.rstrip("="), value=value)
+    if elsewhere := of_command(word, after):
+        return elsewhere
     name, colon, value = word.partition(":")
     if path := name if "." in name else next(iter(setting_of(name, "") or ()), ""):
         value = (colon and value) or next(iter(after), "VALUE")
         settings = " ".join(f"{part}={value}" for part in path.split())
         return tr("{word!r} has no =; write {settings}", word=word, settings=settings)
-    if elsewhere := of_command(word, after):
-        return elsewhere
     places = word, os.path.join("tasks", word)
     kind = next((name for name in (RUN, *GROUPS) for place in places if os.path.isfile(os.path.join(place, name))), "")
     if kind:

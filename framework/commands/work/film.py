@@ -83,7 +83,11 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
         data = open_data(str(source.path))
     except DataError as error:
         why = str(error).replace(str(source.path), str(as_written(source.path)))
-        raise JoystickError("--episode needs the trajectories of the run: {why}", why=why) from None
+        raise JoystickError(
+            "--episode {number} needs the trajectories of the run: {why}. --episodes {number} films {number} new ones",
+            number=number,
+            why=why,
+        ) from None
     # collected until the end, perhaps not from the beginning
     place = at - (len(rows) - data.summary.episodes)
     steps = next(islice(episodes(data.pieces()), place, None), None) if place >= 0 else None

@@ -362,7 +362,9 @@ def test_a_run_without_trajectories_has_no_episode_to_film_again(
     run = tmp_path / "run"
     assert main([*WORDS, "general_cfg.max_total_step=60", "--into", str(run)]) == 0
     assert main(["film", str(run), "--episode", "2"]) == 2
-    assert "--episode needs the trajectories of the run" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "--episode 2 needs the trajectories of the run" in message
+    assert "--episodes 2 films 2 new ones" in message
 
 
 def test_flags_of_film_elsewhere_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,6 +93,16 @@ def test_an_interrupted_run_has_its_command_where_its_end_is_told(tmp_path: Path
     command = f"<pre class=command>python main.py resume {folder}</pre>"
     assert page.count(command) == shown
     assert page.startswith(command, page.index("Ended: interrupted</p>") + len("Ended: interrupted</p>")) != finished
+    assert ("Train it further, with a higher limit behind the command" in page) == finished
+    assert ("Resume training" in page) != finished
+
+
+def test_what_a_run_chose_on_its_machine_is_no_difference_from_the_defaults(tmp_path: Path) -> None:
+    general = GeneralConfig(compile="off", kernels={"tanh": 8192}, max_episode=77).model_dump(mode="json")
+    table = html_report.settings_table({"general_cfg": general}).replace("<wbr>", "")
+    assert "general_cfg.max_episode" in table
+    assert "general_cfg.compile" not in table
+    assert "general_cfg.kernels" not in table
 
 
 def test_pages_have_chinese_fonts_where_the_usual_one_has_none() -> None:

@@ -140,6 +140,8 @@ def test_a_logger_that_fails_when_it_is_closed_is_a_whole_warning(capsys: pytest
         ("csv,tensorbord", "did you mean tensorboard?"),
         ("csv,csv", "csv is named twice"),
         ("csv,own_loggers:NoLogger", "inherits from joystick.Logger"),
+        ("csv,own_loggers:Misspelled", "Misspelled has scalar, which no run calls; did you mean scalars?"),
+        ("csv,own_loggers:Idle", "Idle has none of the methods that receive something: scalars, files, close"),
         ("csv,own_loggers:Linez", "has no 'Linez'"),
     ],
 )

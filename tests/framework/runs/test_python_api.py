@@ -207,6 +207,8 @@ def test_a_trained_policy_acts_as_the_run_does():
     assert [int(action) for action in actions] == expected.tolist()
     with pytest.raises(AttributeError, match=r"a TrainedPolicy has no 'predict'; use act\(obs\)"):
         policy.predict(observations[0])
+    with pytest.raises(TypeError, match=r"act has no argument 'deterministic'; leave it out: the action is the best"):
+        policy.act(observations[0], deterministic=True)
     before = sorted(run.task.parent.iterdir())
     assert sorted(Path("tasks").absolute().iterdir()) == before
 

@@ -182,6 +182,23 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: run("PPO", "CartPole-v1", seed="a"), "general_cfg.seed: got 'a' (text); expected a whole number"),
     (lambda: with_run(lambda it: it.train(-1)), "train(-1): expected a whole number, at least 1"),
     (lambda: with_run(lambda it: it.train("10")), "train('10'): expected a whole number, at least 1"),
+    (
+        lambda: with_run(lambda it: it.train(total_timesteps=5)),
+        "Run.train has no argument 'total_timesteps'; write steps",
+    ),
+    (
+        lambda: with_run(lambda it: it.train(5, callback=print)),
+        "Run.train has no argument 'callback'; write joystick.Run(..., callbacks=MyCallbacks)",
+    ),
+    (
+        lambda: with_run(lambda it: it.evaluate(n_eval_episodes=2)),
+        "Run.evaluate has no argument 'n_eval_episodes'; write episodes",
+    ),
+    (
+        lambda: with_run(lambda it: it.evaluate(2, deterministic=True)),
+        "Run.evaluate has no argument 'deterministic'; leave it out: the actions are the best ones",
+    ),
+    (lambda: with_run(lambda it: it.film(episode=2)), "Run.film has no argument 'episode'; did you mean episodes?"),
     (lambda: with_run(lambda it: it.get_policy()), "a Run has no 'get_policy'; use run.agent"),
     (
         lambda: with_run(lambda it: it.optimizer),
