@@ -9,7 +9,6 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 
 from config.model.composite import Composite
-from config.tell.language import tr
 from envs.base import Array, Part, Step
 from envs.common.array_spaces import action_space, check_numbers, flat_box, leaves_of, plain
 from envs.common.whole_numbers import WholeNumbers, vector
@@ -68,13 +67,7 @@ class Observations:
         batch = batch[: len(batch) - len(first.space.shape or ())]
         flat = np.empty((*batch, self._leaves[-1].stop), self.space.dtype)
         for leaf in self._leaves:
-            shape, value = (*batch, leaf.stop - leaf.start), reduce(getitem, leaf.path, obs)
-            try:
-                flat[..., leaf.start : leaf.stop] = vector(leaf.space, value, shape, flat.dtype)
-            except ValueError as error:
-                raise ValueError(
-                    tr("the part {part!r} of the observation {fault}", part=leaf.name, fault=error)
-                ) from None
+            flat[..., leaf.start : leaf.stop] = vector(leaf, obs, batch, flat.dtype)
         return flat
 
 

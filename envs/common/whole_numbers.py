@@ -1,6 +1,8 @@
 """Observations of spaces of whole numbers, and parts of observations: a number that a space does not have would be
 another state in silence."""
 
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from config.tell.language import tr
 from envs.base import Array
+from envs.common.array_spaces import Leaf
 
 _TYPES = (int, np.int64)
 """Types of most observations of Discrete spaces."""
@@ -42,9 +45,18 @@ class WholeNumbers:
         return obs
 
 
-def vector(space: Space, value: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Returns a part of an observation in this shape [*batch, width], for an array of this type; Discrete and
-    MultiDiscrete are one-hot. Raises ValueError, the end of a sentence, for a part that is none of its space."""
+def vector(leaf: Leaf, obs: Any, batch: tuple[int, ...], dtype: Any) -> Array:
+    """Returns a part of observations as [*batch, width], for an array of this type; Discrete and MultiDiscrete are
+    one-hot. Raises ValueError for a part that is none of its space."""
+    value = reduce(getitem, leaf.path, obs)
+    try:
+        return _vector(leaf.space, value, (*batch, leaf.stop - leaf.start), dtype)
+    except ValueError as error:
+        raise ValueError(tr("the part {part!r} of the observation {fault}", part=leaf.name, fault=error)) from None
+
+
+def _vector(space: Space, value: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Returns a part in this shape. Raises ValueError with the end of a sentence."""
     if isinstance(space, Discrete):
         return _one_hot(np.asarray(value), int(space.start), int(space.n))
     if isinstance(space, MultiDiscrete):
