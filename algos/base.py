@@ -402,16 +402,6 @@ class Agent(TrainableActor):
         it is split over several learners."""
         return batch
 
-    standardise = standardize
-    """Former spelling, which a user's own algorithm may define or call."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "standardise" in vars(cls):
-            cls.standardize = cls.standardise  # type: ignore[method-assign]
-        elif "standardize" in vars(cls):
-            cls.standardise = cls.standardize
-
     def learning_networks(self) -> list[Any]:
         """Returns the networks that learn in an update; of tables, none that draws random numbers."""
         return [getattr(self, name) for name in self.KEPT[:1]]

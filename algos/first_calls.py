@@ -21,6 +21,10 @@ ARGUMENTS = {
 """Functions that an agent of the user's own is likely to define, and what they are called with, in this order."""
 
 
+FORMER = "standardise"
+"""Former spelling of a function, which nothing would call."""
+
+
 def look_at(agent: Agent) -> None:
     """Makes the functions of an agent raise UnfitError at their first call if they return what they must not. Raises it
     for functions that cannot be called with their arguments, and a KEPT by which the agent cannot be saved."""
@@ -28,6 +32,8 @@ def look_at(agent: Agent) -> None:
         raise UnfitError(
             "{agent}: __init__ has to begin with super().__init__(cfg, spec, streams, device)", agent=_name(agent)
         )
+    if hasattr(agent, FORMER):
+        raise UnfitError("{agent} has {former}, whose name is standardize now", agent=_name(agent), former=FORMER)
     _look_at_arguments(agent)
     _look_at_kept(agent)
     for function in ("act", "sample_action", "predict_action", "evaluate_action"):

@@ -123,6 +123,15 @@ def test_what_kept_cannot_name_is_said_before_the_agent_acts(kept, message):
         look_at(Kept(act=(1, 2)))
 
 
+def test_the_former_spelling_of_standardize_is_named_since_nothing_would_call_it():
+    class Former(Own):
+        def standardise(self, batch):
+            return batch
+
+    with pytest.raises(UnfitError, match=r"\.Former has standardise, whose name is standardize now$"):
+        look_at(Former())
+
+
 def test_an_agent_that_keeps_its_state_itself_needs_no_kept():
     class Table(Own):
         KEPT = ()

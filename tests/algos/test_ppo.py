@@ -11,7 +11,7 @@ from algos.base import EnvSpec, Progress
 from algos.common.maths.returns import RewardScaler, gae
 from algos.common.parts.actor_critic import standardize
 from algos.ppo import Config
-from algos.ppo.agent import Agent, adapted, clipped_surrogate, penalized_surrogate, value_loss
+from algos.ppo.agent import adapted, clipped_surrogate, penalized_surrogate, value_loss
 from config.model.layers import mlp
 from tests.tools.core import agent_of, collector_of, memory_of, prepared_by, ramp, score, spec_of, toy_of, trained
 
@@ -315,18 +315,3 @@ def test_a_continuous_action_comes_to_its_target():
 def test_the_memory_holds_batch_size_transitions_over_all_rows():
     env = toy_of("match", 8)
     assert memory_of(agent_of("PPO", spec_of(env), **QUICK)).spec.length == 16
-
-
-def test_the_former_spelling_of_standardize_answers_in_algorithms_of_users():
-    class Former(Agent):
-        def standardise(self, batch):
-            return {**super().standardise(batch), "former": True}
-
-    class Present(Former):
-        def standardize(self, batch):
-            return {**super().standardize(batch), "present": True}
-
-    former, present = object.__new__(Former), object.__new__(Present)
-    former.cfg = present.cfg = Config(normalize_advantage=False)
-    assert former.standardize({}) == former.standardise({}) == {"former": True}
-    assert present.standardize({}) == present.standardise({}) == {"former": True, "present": True}
