@@ -171,10 +171,9 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
   parts.push(make("text", { class: "what", x: 0, y: 12 }, cut(name, Math.max(8, Math.floor((width - 90) / 7)))));
   parts.push(make("text", { class: "over", x: width - ROOM.right, y: height - 3, "text-anchor": "end" },
     log && !logarithmic ? tr("{axis}; no logarithm: no value above 0", { axis: over }) : over));
-  parts.push(levels.filter(([, value]) => up.low <= value && value <= up.high).map(([level, value]) => [
-    make("line", { class: "level", x1: left, x2: width - ROOM.right, y1: py(value), y2: py(value) }),
-    make("text", { class: "level", x: width - ROOM.right, y: Number(py(value)) - 4, "text-anchor": "end" },
-      `${cut(level, 40)} ${short(value)}`)]));
+  const marks = levels.filter(([, value]) => up.low <= value && value <= up.high);
+  parts.push(marks.map(([, value]) =>
+    make("line", { class: "level", x1: left, x2: width - ROOM.right, y1: py(value), y2: py(value) })));
   for (const { color, kind = "", raw, mean, smoothed, dots } of [...visible].reverse()) {
     const hue = typeof color === "number" ? `c${color % COLORS}${color >= COLORS ? " dashed" : ""}` : "";
     const behind = lines.length <= MOST_RAW && !(kind === "first" && banded(raw));
@@ -184,6 +183,9 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
       : behind && smoothed ? path(raw, { class: "raw" }) : null,
     path(mean, {}), mean.length === 1 ? points(mean, "lone", 3.5) : null, points(dots, dot, 3)));
   }
+  parts.push(marks.map(([level, value]) =>  // above the lines, which would strike them through
+    make("text", { class: "level", x: width - ROOM.right, y: Number(py(value)) - 4, "text-anchor": "end" },
+      `${cut(level, 40)} ${short(value)}`)));
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
     "aria-label": tr("{name} over {axis}; the arrow keys read values", { name, axis: over }) },
   parts.flat(2), make("svg", { class: "overlay" }));

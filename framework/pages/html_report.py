@@ -40,7 +40,8 @@ def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
 def content(run: RecordedRun, drawn: str = "") -> bytes:
     """Returns the page of a run or a test as the content of a file. drawn: time of day, of a run that trains."""
     config = _settings(run)
-    tested = config.get("general_cfg", {}).get("mode") == "test"
+    general = config.get("general_cfg", {})
+    tested = general.get("mode") == "test"
     name = _title(config) or run.folder.name
     title = tr("Test of {name}", name=name) if tested else name
     started = f"  ·  {run.facts.started}" if run.facts.started else ""
@@ -50,7 +51,7 @@ def content(run: RecordedRun, drawn: str = "") -> bytes:
         outcome, *results = _test(run)
         details = [warnings, html.section(tr("Settings"), settings(config)), html.section(tr("System"), machine)]
         return html.whole(title, [*head, outcome, html.contents([*results, *details])])
-    parts = training(run, drawn)
+    parts = training(run, general, drawn)
     sections = [
         *parts.results, warnings, parts.charts.section(), html.section(tr("Settings"), settings(config)),
         html.section(tr("System"), machine + parts.charts.system()), *parts.details,

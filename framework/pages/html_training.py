@@ -55,8 +55,8 @@ class Training(NamedTuple):
     """Sections about how the run went."""
 
 
-def training(run: RecordedRun, drawn: str = "") -> Training:
-    """Returns the parts of a report. drawn: time of day, of a run that trains."""
+def training(run: RecordedRun, general: Mapping[str, Any], drawn: str = "") -> Training:
+    """Returns the parts of a report. general: its general_cfg; drawn: time of day, of a run that trains."""
     facts, task = run.facts, run.task
     charts = RunCharts(run, _levels(facts))
     return Training(
@@ -64,7 +64,7 @@ def training(run: RecordedRun, drawn: str = "") -> Training:
         [
             html.section(tr("Learning curve"), _learning_curve(charts, task.results / "learning_curve.png")),
             film(task.videos),
-            html.section(tr("Commands"), _commands(run)),
+            html.section(tr("Commands"), _commands(run, general)),
             html.section(tr("Evaluations"), _evaluations(run)),
             html.section(tr("Checkpoints"), _checkpoints(run)),
             html.section(tr("Tests"), _tests(run)),
@@ -148,14 +148,13 @@ def _allowed(facts: RunFacts) -> tuple[str, ...]:
     return tuple(facts.allow_import or ())
 
 
-def _commands(run: RecordedRun) -> str:
+def _commands(run: RecordedRun, general: Mapping[str, Any]) -> str:
     allowed = _allowed(run.facts)
     repeat = f"{PROGRAM} --yaml {quoted(str(as_written(run.folder / 'config.yaml')))}"
     film = [(tr("Film it"), video_command(run.folder, allowed))] if run.facts.can_film is not False else []
-    longer = tr("Train it further, with a higher limit behind the command")
     return html.commands(
         [
-            (longer if run.facts.finished else tr("Resume training"), resume_command(run.folder, allowed)),
+            _further(run, general),
             (tr("Test the best model"), play_command(run.folder, allowed)),
             *film,
             (
@@ -165,6 +164,24 @@ def _commands(run: RecordedRun) -> str:
             (tr("Repeat the run from its beginning"), repeat),
         ]
     )
+
+
+LIMITS = {"max_episode": "episode", "max_total_step": "step", "max_update": "update"}
+"""Limit of a run -> its count in run.json."""
+
+
+def _further(run: RecordedRun, general: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns the command that resumes a run, and what it does; of a finished one with limits for as much again."""
+    command, again = resume_command(run.folder, _allowed(run.facts)), []
+    if not run.facts.finished:
+        return tr("Resume training"), command
+    for name, count in LIMITS.items():
+        limit, reached = general.get(name), getattr(run.facts, count)
+        if isinstance(limit, int) and isinstance(reached, int) and 0 < limit <= reached:
+            again.append(f"general_cfg.{name}={limit + reached}")
+    if not again:
+        return tr("Train it further, with a higher limit behind the command"), command
+    return tr("Train as much again"), " ".join([command, *again])
 
 
 def _tests(run: RecordedRun) -> str:

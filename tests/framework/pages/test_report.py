@@ -97,6 +97,13 @@ def test_an_interrupted_run_has_its_command_where_its_end_is_told(tmp_path: Path
     assert ("Resume training" in page) != finished
 
 
+def test_the_report_of_a_finished_run_says_what_trains_as_much_again(tmp_path: Path) -> None:
+    folder = task_dir(tmp_path / "x", run=json.dumps({"finished": True, "episode": 80, "step": 900}))
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    assert f"<pre class=command>python main.py resume {folder} general_cfg.max_episode=157</pre>" in page
+    assert "Train as much again" in page
+
+
 def test_what_a_run_chose_on_its_machine_is_no_difference_from_the_defaults(tmp_path: Path) -> None:
     general = GeneralConfig(compile="off", kernels={"tanh": 8192}, max_episode=77).model_dump(mode="json")
     table = html_report.settings_table({"general_cfg": general}).replace("<wbr>", "")
