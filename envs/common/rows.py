@@ -133,8 +133,8 @@ def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
 
 
 def _async(maker: Maker, name: str, rows: int, facts: EnvFacts, spaces: Spaces) -> VectorEnv:
-    # the same error reaches us as an exception, which is reported once
-    warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
+    # of a process that has ended: the error that says so is reported
+    warnings.filterwarnings("ignore", r".*WARN: Calling `close` while waiting", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     with _without_main():
@@ -163,6 +163,14 @@ class Processes(AsyncVectorEnv):
             if isinstance(error, OSError | EOFError):
                 raise EnvError("{name} could not be made: the process of a row ended", name=self._name) from error
             raise
+
+    def _raise_if_errors(self, successes: Any) -> None:
+        """Raises the last error of the rows. Gymnasium logs each one before, and takes a % in it for a format."""
+        level, gymnasium.logger.min_level = gymnasium.logger.min_level, gymnasium.logger.ERROR + 1
+        try:
+            super()._raise_if_errors(successes)
+        finally:
+            gymnasium.logger.min_level = level
 
 
 class Unmade:
@@ -258,7 +266,7 @@ def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
         return step_seconds(env) > ASYNC_PAYS
     except EnvError:  # it names the step
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EnvError("{name} failed in its first steps: {error}", name=name, error=described(error)) from error
 
 

@@ -95,7 +95,9 @@ class Row(gymnasium.Wrapper):
     def _checked(self, obs: Any) -> Any:
         """Returns the observation as one array; a wrong shape or a NaN is an error, not broadcast or learned from."""
         obs = self._encode(obs)
-        if self._array and obs.shape != self._shape:
+        if self._array and getattr(obs, "shape", None) != self._shape:
+            if not isinstance(obs, np.ndarray):
+                raise ValueError(tr("the observation is no array: {obs}", obs=short(repr(obs))))
             raise ValueError(
                 tr(
                     "the observation has shape {shape}, and its space has {expected}",
@@ -108,6 +110,14 @@ class Row(gymnasium.Wrapper):
         return obs
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
+        if self._seed is None:  # never reset: it was closed after a look at its spaces
+            return EnvError(
+                "{name} failed in {call} of row {row}: {error}",
+                name=self.name,
+                call=where,
+                row=self.number,
+                error=described(error),
+            )
         return EnvError(
             "{name} failed in {call} of row {row}: {error} (seed of the episode {seed}{more})",
             name=self.name,
@@ -222,9 +232,11 @@ def _new_world(env: Any) -> None:
     env.world = type(env.world)()
 
 
-def described(error: Exception) -> str:
-    """Returns type, text and code line of an error of the environment."""
+def described(error: BaseException) -> str:
+    """Returns type, text and code line of an error of the environment; no line if the check of a row raised it."""
     frames = traceback.extract_tb(error.__traceback__)
+    if frames and frames[-1].filename == __file__:
+        frames.clear()
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     text = str(error)
     if isinstance(error, NotImplementedError) and frames and not text:

@@ -303,7 +303,7 @@ class GymnasiumVector(Codec, VectorEnv):
         if isinstance(error, EnvError):
             return EnvError(str(error))
         lost = tr(" (a process of the environment ended)") if isinstance(error, EOFError | ConnectionError) else ""
-        reason = f"{type(error).__name__}: {error}{lost}"
+        reason = ": ".join(filter(None, (type(error).__name__, str(error)))) + lost
         return StepError.of(self._name, where, reason, self._seeds.tolist(), more=more)
 
 

@@ -91,6 +91,50 @@ def test_values_that_are_not_finite_stop_the_run_in_their_step(field, word, valu
     env.close()
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (lambda out: (None, *out[1:]), "ValueError: the observation is no array: None"),
+        (lambda out: (list(out[0]), *out[1:]), r"ValueError: the observation is no array: \[.*\]"),
+        (lambda out: (out[0], float("nan"), *out[2:]), "ValueError: the reward is nan"),
+        (lambda out: out[:4], r"ValueError: not enough values to unpack \(expected 5, got 4\)"),
+    ],
+)
+def test_a_fault_that_a_row_finds_names_no_line_of_ours(fault, words):
+    def step(self, action):
+        result = Corridor.step(self, action)
+        return fault(result) if self._time == 2 else result
+
+    env = Row(corridor_with(step=step)(), "corridor", 0)
+    env.reset(seed=8)
+    env.step(1)
+    with pytest.raises(EnvError, match=rf"failed in step 2 of row 0: {words} \(seed of the episode 8; action 1\)"):
+        env.step(1)
+
+
+def test_a_row_that_never_began_has_no_seed_in_its_message():
+    env = toy_env.make(Toy(id="crash", at="close"), 1)
+    with pytest.raises(EnvError, match=r"failed in close of row 0: ZeroDivisionError.*at faults.py:\d+$"):
+        env.close()
+
+
+def test_a_percent_sign_in_an_error_reaches_the_user_from_a_process():
+    """It is in the lines of code of many a traceback, too."""
+
+    def step(self, action):
+        result = Corridor.step(self, action)
+        if self._time == 2:
+            raise ValueError("%s of %d" % ("half", 7))  # noqa: UP031 - the line is a part of the traceback
+        return result
+
+    env = assembled(corridor_with(step=step), "corridor", 2, "async")
+    env.reset(everyone(env), np.array([8, 9]))
+    env.step(np.array([0, 1]))
+    with pytest.raises(EnvError, match=r"step 2 of row .*ValueError: half of 7"):
+        env.step(np.array([0, 1]))
+    env.close()
+
+
 def test_a_number_beyond_float32_is_told_by_the_run_alone():
     """numpy's words name a line of ours; what is infinite then is refused with its name and its step."""
 
