@@ -90,16 +90,19 @@ def no_environment(thing: Any) -> str | None:
     if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
         return None
     if any(hasattr(thing, name) for name in SEVERAL):
+        needed = ("possible_agents", "observation_space(agent)", "action_space(agent)", "reset", "step")
+        lacks = [name for name in needed if not hasattr(thing, name.partition("(")[0])] or needed[1:3]
         return tr(
-            "is an environment of several agents ({kind}) without possible_agents, "
-            "observation_space(agent), action_space(agent), reset and step; joystick.OldGym(env) "
-            "accepts the old form",
+            "is an environment of several agents ({kind}) without {names}; joystick.OldGym(env) "
+            "accepts the old form, and spaces in mappings by agent",
             kind=kind.__name__,
+            names=", ".join(lacks),
         )
     if hasattr(kind, "reset") and hasattr(kind, "step"):
         return tr(
-            "is not a gymnasium.Env ({kind}): inherit from it; the old step of 4 values is accepted "
-            "in joystick.OldGym(env)",
+            "is not a gymnasium.Env ({kind}): inherit from it; one of several agents needs methods "
+            "observation_space(agent) and action_space(agent); joystick.OldGym(env) accepts the old step of 4 values, "
+            "and spaces in mappings by agent",
             kind=kind.__name__,
         )
     return tr("is not an environment ({kind}): inherit from gymnasium.Env", kind=kind.__name__)

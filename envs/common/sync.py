@@ -245,5 +245,6 @@ def described(error: BaseException) -> str:
 
 
 def short(value: Any, limit: int = 200) -> str:
-    text = " ".join(str(value).split())
+    with np.printoptions(legacy="1.21"):  # a number within a dict or a list is 1, not np.int64(1)
+        text = " ".join(str(value).split())
     return text if len(text) <= limit else f"{text[:limit]}..."

@@ -255,10 +255,16 @@ class AgentRow:
 
 
 def five(result: Any) -> Any:
-    """Returns what a step gives. Raises EnvError for the old interface."""
+    """Returns what a step gives. Raises EnvError for the old interface, and for what is no dict by agent."""
     if isinstance(result, tuple) and len(result) == 4:
         raise EnvError("step returned 4 values, with dones; {old}", old=OLD)
-    return result
+    if isinstance(result, tuple) and len(result) == 5 and all(isinstance(part, Mapping) for part in result):
+        return result
+    parts = ", ".join(type(part).__name__ for part in result) if isinstance(result, tuple) else type(result).__name__
+    raise EnvError(
+        "step must return observations, rewards, terminated, truncated and infos, five dicts by agent; found {parts}",
+        parts=parts,
+    )
 
 
 OLD = tr("joystick.OldGym(env) around it accepts the old reset() -> observations and step() -> 4 mappings")

@@ -324,8 +324,11 @@ AFTER = ({"b": number(2)}, {}, {"a": True, ALL: False})
         ([AFTER, AFTER, (BOTH, {}, {ALL: True})], "step 3 .* agent 'a' has an observation after its end in step 1"),
         ([AFTER, ({}, {"a": 2.0})], "agent 'a' has the reward 2.0, and is not in the episode: it ended in step 1"),
         ([ValueError("broken")], r"step 1 of row 0: ValueError: broken at agents.py:\d+"),
-        ([({}, {}, {}, {}, {}, {})], "too many values"),
-        ([({}, 1.0)], "'float' object has no attribute 'items'"),
+        ([({}, {}, {}, {}, {}, {})], "infos, five dicts by agent; found dict, dict, dict, dict, dict, dict"),
+        ([({}, 1.0)], "five dicts by agent; found dict, float, dict"),
+        ([(BOTH, {}, True)], "five dicts by agent; found dict, dict, bool"),
+        ([(BOTH, {}, {}, {}, None)], "five dicts by agent; found dict, dict, dict, dict, NoneType"),
+        ([(BOTH, {}, {}, {"c": True})], r"actions {'a': \d, 'b': \d}"),
         ([({}, {}, ON, ON, {"a": {"action_mask": np.ones(3)}})], "agent 'a' has an action_mask in its info, and had"),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import own_parts
 import pytest
+from gymnasium.spaces import Box, Discrete
 from own_parts import Halved, Line, OldLine, Placed
 
 import envs
@@ -19,8 +20,10 @@ from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
 from envs import python
 from envs.base import EnvContext, EnvError, VectorEnv
+from envs.common.rows import no_environment
 from envs.python.old_gym import OldGym
 from envs.python.validate import problems
+from envs.several.multi_agent import several
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
@@ -211,7 +214,8 @@ def test_our_own_vector_environment_is_taken_as_it_is(monkeypatch):
         (own_parts.Several, r"mine is an environment of several agents \(Several\) without possible_agents, obs"),
         (
             OldLine,
-            r"mine is not a gymnasium.Env \(OldLine\): inherit from it; the old step of 4 values is accepted in joy",
+            r"mine is not a gymnasium.Env \(OldLine\): inherit from it; one of several agents needs methods "
+            r"observation_space\(agent\) and action_space\(agent\); joystick.OldGym\(env\) accepts the old step of 4",
         ),
         (dict, r"mine is not an environment \(dict\): inherit from gymnasium.Env"),
     ],
@@ -225,6 +229,26 @@ def test_what_is_no_environment_is_refused_as_a_class_and_as_what_a_function_giv
     assert list(problems(python.Config(id="mine"))) == []
     with pytest.raises(EnvError, match=message):
         made(id="mine")
+
+
+def test_spaces_in_mappings_by_agent_are_answered_with_what_takes_them():
+    """RLlib's MultiAgentEnv has them."""
+
+    class Spaced:
+        def __init__(self):
+            self.agents = self.possible_agents = ["a", "b"]
+            self.observation_spaces = dict.fromkeys("ab", Box(-1, 1, (1,)))
+            self.action_spaces = dict.fromkeys("ab", Discrete(2))
+
+        def reset(self, *, seed=None, options=None): ...
+
+        def step(self, actions): ...
+
+    assert no_environment(Spaced()) == (
+        "is an environment of several agents (Spaced) without observation_space(agent), action_space(agent); "
+        "joystick.OldGym(env) accepts the old form, and spaces in mappings by agent"
+    )
+    assert several(OldGym(Spaced()))
 
 
 def test_the_old_step_ends_in_a_termination_unless_its_info_has_a_time_limit():
