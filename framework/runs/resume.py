@@ -94,7 +94,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     line, or an edited config.yaml. Returns the differences; raises ConfigError if one of them is not allowed."""
     old, new = policies.flat(settings_of(saved, config)), policies.flat(plain(config))
     owners, allowed = _algorithms(config), adjustable(config)
-    changed, refused = [], list(_other_policies(old, new, config))
+    changed, refused = [], [*_other_policies(old, new, config), *_other_arguments(old, new, config)]
     for section, settings in new.items():
         recorded = old.get(section) or {}
         before = {**(owners[section].BEFORE if section in owners else {}), **recorded}
@@ -179,6 +179,20 @@ def _other_policies(old: Sections, new: Sections, config: RunConfig) -> Iterator
                 place=place,
                 section=section,
             )
+
+
+def _other_arguments(old: Sections, new: Sections, config: RunConfig) -> Iterator[str]:
+    """Yields a problem for each argument of the environment that only the checkpoint or only this configuration has:
+    without it the environment has another value, that of its constructor."""
+    before, now = old.get("env_cfg"), new["env_cfg"]
+    if before is None:
+        return
+    for key in sorted((before.keys() ^ now.keys()) - set(type(config.env).model_fields)):
+        yield tr(
+            "{place}: {line}: cannot change in a resumed run; start a new run for that",
+            place=config.where.get(f"env_cfg.{key}", "config.yaml"),
+            line=f"env_cfg.{key}: {before.get(key, tr('not set'))} -> {now.get(key, tr('not set'))}",
+        )
 
 
 def plain(config: RunConfig) -> Sections:

@@ -123,6 +123,17 @@ def test_what_makes_another_run_may_not_change_and_all_of_it_is_told(task):
     )
 
 
+@pytest.mark.parametrize(("before", "now", "values"), [((), (7,), "not set -> 7"), ((7,), (), "7 -> not set")])
+def test_an_argument_of_the_environment_may_not_be_added_or_left_out(before, now, values, task):
+    limits = [[f"env_cfg.max_episode_steps={limit}" for limit in words] for words in (before, now)]
+    saved = saved_in(task)
+    saved.facts["config"] = resume.plain(config(*limits[0]))
+    with pytest.raises(ConfigError) as caught:
+        resume.changes(config(*limits[1]), saved)
+    end = f"env_cfg.max_episode_steps: {values}: cannot change in a resumed run; start a new run for that"
+    assert any(problem.endswith(end) for problem in caught.value.problems)
+
+
 def test_seed_0_means_the_seed_of_the_run_that_goes_on_or_a_drawn_one(task):
     """DET-2"""
     assert identity.with_seed(config("general_cfg.seed=0", resumed=str(task))).general.seed == 5
