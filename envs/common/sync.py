@@ -110,20 +110,12 @@ class Row(gymnasium.Wrapper):
         return obs
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
+        facts = {"name": self.name, "call": where, "row": self.number, "error": described(error)}
         if self._seed is None:  # never reset: it was closed after a look at its spaces
-            return EnvError(
-                "{name} failed in {call} of row {row}: {error}",
-                name=self.name,
-                call=where,
-                row=self.number,
-                error=described(error),
-            )
+            return EnvError("{name} failed in {call} of row {row}: {error}", **facts)
         return EnvError(
             "{name} failed in {call} of row {row}: {error} (seed of the episode {seed}{more})",
-            name=self.name,
-            call=where,
-            row=self.number,
-            error=described(error),
+            **facts,
             seed=self._seed,
             more=more,
         )
