@@ -14,6 +14,12 @@ from config.tell.names import did_you_mean, printable
 LISTS = ("grid", "choice")
 """Kinds that list their values; the others have two bounds."""
 
+OTHER_KINDS = {
+    "values": "grid", "randint": "int", "qrandint": "int", "lograndint": "int", "quniform": "uniform",
+    "qloguniform": "log", "log_uniform_values": "log", "int_uniform": "int",
+}  # fmt: skip
+"""Kind of values in the files of another library -> ours."""
+
 LARGEST = 1e18
 """Largest size of a bound: whole numbers are drawn with 64 bits."""
 
@@ -63,7 +69,9 @@ def misspelled(value: Any, place: Place, keys: tuple[str | int, ...] = ()) -> It
     such a value is it one."""
     if isinstance(value, Mapping) and len(value) == 1 and written_kind(value) is None:
         [(word, entries)] = value.items()
-        if isinstance(entries, list) and (hint := did_you_mean(str(word), KINDS)):
+        ours = OTHER_KINDS.get(str(word))
+        hint = tr("; did you mean {near}?", near=ours) if ours else did_you_mean(str(word), KINDS)
+        if isinstance(entries, list) and hint:
             domain = Domain(place.path, keys, "", tuple(entries), place.text)
             what = tr("{word} is no kind of values to try{hint}", word=printable(str(word)), hint=hint)
             yield Fault(domain, place.fault(what))
@@ -71,6 +79,18 @@ def misspelled(value: Any, place: Place, keys: tuple[str | int, ...] = ()) -> It
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         yield from misspelled(part, place.parts[key], (*keys, key))
+
+
+def listed(value: Any, place: Place, keys: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+    """Yields the lists of plain values in a value of a file. Only where a setting takes one of them, and not the list,
+    are they values to try."""
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, list) and len(value) > 1 and not any(isinstance(part, list | Mapping) for part in value):
+        what = tr("got {value}; to try these values, write {{grid: {value}}}", value=shown(value))
+        yield Fault(Domain(place.path, keys, "grid", tuple(value), place.text), place.fault(what))
+        return
+    for key, part in parts:
+        yield from listed(part, place.parts[key], (*keys, key))
 
 
 def _problem(kind: str, values: Any) -> str:

@@ -25,6 +25,7 @@ from config.read.search_space import Domain
 from config.read.stores import is_url
 from config.read.task_files import TUNING
 from config.read.yaml_reader import Document, DocumentError, Place, dumped, inline, read
+from config.system.terminal import quoted
 from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.language import tr
@@ -190,8 +191,15 @@ def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **op
     if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
         raise ConfigError(fault)
     file = folder / "config.yaml"
-    if file.exists() and not (folder / TUNING).exists():  # which is written first
-        raise ConfigError("{folder} is not a tuning folder: it has no {file}", folder=folder, file=TUNING)
+    if folder.is_dir() and not (folder / TUNING).exists():  # which is written first
+        raise ConfigError(
+            "{folder} is not a tuning folder: it has no {file}; a run or a group of runs goes on with: "
+            "{program} resume {quoted}",
+            folder=folder,
+            file=TUNING,
+            program=PROGRAM,
+            quoted=quoted(str(folder)),
+        )
     return _of_file(file, regular, words, flags, **options)
 
 
@@ -230,10 +238,8 @@ def _tuning(
     settings = _settings(document, problems)
     wrong: list[search_space.Fault] = []
     domains = tuple(search_space.domains_of(document.value, document.place, wrong))
-    misspelled = list(search_space.misspelled(document.value, document.place)) if dashes else []
-    if misspelled:
-        of_trial = _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
-        wrong += [fault for fault in misspelled if any(f": {fault.domain.path}: " in problem for problem in of_trial)]
+    if dashes:  # a function has settings of its own kind
+        wrong += _miswritten(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
     problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
         problems.append(
@@ -244,7 +250,7 @@ def _tuning(
         settings = settings.model_copy(update=_repeats(document, domains, places))
         problems += _across(settings, [*domains, *(fault.domain for fault in wrong)], places)
     if problems:
-        if dashes:  # a function has settings of its own kind
+        if dashes:
             problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
         raise ConfigError(*problems)
     assert settings is not None
@@ -262,6 +268,27 @@ def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any,
     key = "samples" if any(domain.kind != "grid" for domain in domains) else "seeds"
     count = max(dialect.take_repeats(document) for dialect in DIALECTS)
     return {key: count} if count > 0 and key not in places else {}
+
+
+def _miswritten(tuning: Tuning, wrong: Sequence[search_space.Fault]) -> list[search_space.Fault]:
+    """Returns the values to try that are written in another way: refused by their settings, which would take one of the
+    values of a list."""
+    document = tuning.document
+    leaves = [*search_space.misspelled(document.value, document.place)]
+    lists = [*search_space.listed(document.value, document.place)]
+    if not leaves and not lists:
+        return []
+    problems = _of_a_trial(tuning, wrong)
+    for fault in lists:
+        if _refused(fault, problems):
+            with_one = replace(tuning, domains=(*tuning.domains, fault.domain))
+            leaves += [] if _refused(fault, _of_a_trial(with_one, wrong)) else [fault]
+    return [fault for fault in leaves if _refused(fault, problems)]
+
+
+def _refused(fault: search_space.Fault, problems: Iterable[str]) -> bool:
+    """Returns True if one of the problems of a trial is that of a leaf."""
+    return any(f": {fault.domain.path}: " in problem for problem in problems)
 
 
 def _of_a_trial(tuning: Tuning, wrong: Sequence[search_space.Fault]) -> list[str]:

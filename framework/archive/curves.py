@@ -119,11 +119,12 @@ GRID = 150
 
 def common(lines: Sequence[Curve]) -> Curve | None:
     """Returns steps [GRID] and the values of n lines (steps, values) there, [GRID, n], interpolated linearly, from the
-    first step that all of them have to the end of the shortest; None if there is none between."""
+    first step that all of them have to the end of the shortest; one step if these are the same, as where only the end
+    is evaluated; None if there is none."""
     first, last = max(step[0] for step, _ in lines), min(step[-1] for step, _ in lines)
-    if first >= last:
+    if first > last:
         return None
-    grid = np.linspace(first, last, GRID)
+    grid = np.linspace(first, last, GRID if first < last else 1)
     return grid, np.stack([np.interp(grid, step, value) for step, value in lines], axis=1)
 
 

@@ -30,7 +30,9 @@ def interquartile_mean(values: Array) -> Array:
     places = np.arange(count)
     overlap = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
     weights = np.maximum(overlap, 0.0)
-    return np.asarray(np.sort(values, axis=-1) @ weights / weights.sum())
+    ordered = np.sort(values, axis=-1)
+    low = ordered[..., 0]  # so that the mean of equal values is exactly their value
+    return np.asarray(low + (ordered - low[..., None]) @ weights / weights.sum())
 
 
 def improvement(values: Array, others: Array) -> Array:

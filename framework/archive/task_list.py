@@ -156,7 +156,8 @@ def _cells(run: Listed) -> tuple[str, ...]:
 
 
 def _age(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    if seconds >= 86_400:
+        return tr("{count:.0f} d", count=seconds / 86_400)
+    if seconds >= 3_600:
+        return tr("{count:.0f} h", count=seconds / 3_600)
+    return tr("{count:.0f} min", count=seconds / 60) if seconds >= 60 else tr("{count:.0f} s", count=seconds)

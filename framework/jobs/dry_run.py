@@ -69,8 +69,8 @@ def _budget(plan: RunPlan) -> Iterator[str]:
     cfg, budget = plan.cfg, plan.budget
     if cfg.halves:
         counts = schedulers.halving_counts(len(plan.first), cfg.eta)
-        ends = ", ".join(starmap(_end, zip(counts, plan.rungs, strict=True)))
-        scheduler = f"{cfg.scheduler}: {ends}"
+        ends = tr(", ").join(starmap(_end, zip(counts, plan.rungs, strict=True)))
+        scheduler = tr("{name}: {ends}", name=cfg.scheduler, ends=ends)
     elif cfg.scheduler == "pbt":
         comparisons = counted(len(plan.rungs) - 1, "comparison")
         scheduler = tr("pbt: {comparisons}, the first at step {step:,}", comparisons=comparisons, step=plan.rungs[0])

@@ -328,8 +328,11 @@ class Group(Job):
             for warning in warnings:
                 labels.setdefault(warning, []).append(stage.label)
         for warning in [*labels][:MOST_WARNINGS]:
-            runs = tr(", ").join(labels[warning])
-            self.screen.say(tr("warning: {problem}", problem=f"{runs}: {warning}"), "yellow")
+            runs, comma = labels[warning], tr(", ")
+            named = (tr("; ") if comma in "".join(runs) else comma).join(runs)
+            self.screen.say(
+                tr("warning: {problem}", problem=tr("{name}: {problem}", name=named, problem=warning)), "yellow"
+            )
         if (more := len(labels) - MOST_WARNINGS) > 0:
             self.screen.say(tr("{more} more warnings are in the logs of the runs", more=more), "yellow")
         if labels:

@@ -60,6 +60,8 @@ class Job(ABC):
         self._starting = tr("in the cluster") if in_cluster else tr("starting")
         self.turns: defaultdict[Stage, Turn] = defaultdict(Turn)
         self.began = time.monotonic()
+        self.before: dict[Stage, float] = {}
+        """Shares of the stages that earlier sessions and comparisons have done, as those of a group that goes on."""
         self._page_failed = False
         self.patience = PAGE_SECONDS
         """Seconds after which the report is written again."""
@@ -118,7 +120,8 @@ class Job(ABC):
         """Runs all stages that are not over, as many at once as the runner takes. goal: where they end, in words.
         Raises Waiting if some are left then."""
         waiting = [stage for stage in every if not self.over(stage)]
-        begun = time.monotonic(), 1 - len(waiting) / max(1, len(every))
+        self.before = {stage: progress(TaskDir(stage.task), self.general(stage), stage.until)[0] for stage in waiting}
+        begun = time.monotonic(), 1 - sum(1 - share for share in self.before.values()) / max(1, len(every))
         while True:
             if stop.received is not None:
                 self.runner.stop(stop.received)
@@ -161,7 +164,7 @@ class Job(ABC):
         return False
 
     def look(self, every: Sequence[Stage], goal: str, begun: tuple[float, float]) -> None:
-        """Shows how far the stages are. begun: time, and share of them that was over, when the first one started."""
+        """Shows how far the stages are. begun: time, and share of them that was done, when the first one started."""
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -198,7 +201,7 @@ class Job(ABC):
         if self.over(stage):
             return 1.0, _ended(turn)
         if not running:
-            return 0.0, tr("waiting")
+            return self.before.get(stage, 0.0), tr("waiting")
         cfg = self.general(stage)
         share, text = progress(TaskDir(stage.task), cfg, stage.until)
         if text and cfg.max_time > 0 and turn.began is not None:

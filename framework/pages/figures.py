@@ -236,7 +236,7 @@ def spread_out(values: Sequence[float], gap: float) -> list[float]:
 def _draw_mean(axes: Any, curves: Sequence[Line], look: dict[str, Any], band: str | None = None) -> bool:
     """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
     its interval in the legend."""
-    if (shared := common(curves)) is None:
+    if (shared := common(curves)) is None or len(shared[0]) < 2:
         return False
     grid, values = shared
     between = np.array([statistics.interval(row, statistics.mean) for row in values])

@@ -118,7 +118,7 @@ def _outcome(contents: TuningContents) -> str:
     top = contents.best or next((row for row in contents.rows if row.score is not None), None)
     facts = [
         (tr("best score") if contents.best else tr("best score so far"), top.score if top else None),
-        (tr("trial"), html.plain(top.trial.name) if top else None),
+        (tr("best trial"), html.plain(top.trial.name) if top else None),
         (tr("trials"), len(states)),
         *((outcome.shown(state), states.count(state) or None) for state in STATES),
         (tr("time of all trials"), clock(sum(seconds)) if seconds else None),

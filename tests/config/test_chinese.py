@@ -12,6 +12,7 @@ from config.program import ROOT
 from config.read import presets
 from config.read.loader import ConfigError
 from config.tell import describe, language, names
+from framework.archive import task_list
 from framework.catalog import ALGOS, ENVS
 from tests.tools.config_fixtures import loaded, preset_root, task_root
 
@@ -79,6 +80,13 @@ def test_the_comment_of_a_preset_has_places_for_its_numbers() -> None:
     )
     assert presets.template("Not {measured}.") == ("Not {measured}.", {})
     assert "回报 500，约 " in describe.listing("presets", ALGOS, ENVS, part="CartPole-v1/PPO")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "age"), [(59, "59 秒"), (60, "1 分钟"), (7_200, "2 小时"), (200_000, "2 天")]
+)  # fmt: skip
+def test_the_age_of_a_run_has_units_in_chinese(seconds: float, age: str) -> None:
+    assert task_list._age(seconds) == age
 
 
 def test_a_sentence_names_the_chinese_page_where_there_is_one() -> None:

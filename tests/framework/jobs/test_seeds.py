@@ -8,6 +8,7 @@ import re
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,7 @@ def test_the_interquartile_mean_drops_a_quarter_at_each_end_with_parts_of_values
     assert iqm(np.array([0.0, 1.0])) == 0.5
     assert iqm(np.array([7.0])) == 7.0
     assert np.array_equal(iqm(np.array([[1.0, 1.0], [0.0, 4.0]])), [1.0, 2.0])
+    assert iqm(np.array([106.15] * 3)) == 106.15, "an interval of it and one of the mean end at the same number"
 
 
 def test_the_interval_leaves_two_and_a_half_percent_on_each_side() -> None:
@@ -289,6 +291,10 @@ def test_the_end_of_a_group_repeats_what_its_runs_warned_of(capsys: pytest.Captu
     poor = [n for n in (1, 2) if read_facts(Path(f"few/seed_{n}/run.json"))["worse_than_random"]]
     labels = ", ".join(f"seed {n}" for n in poor)
     assert (f"warning: {labels}: not above the random policy; what to do: docs/" in said) == bool(poor)
+    words = [word for word in words if "algo_name" not in word]
+    assert run("--algo", "DQN,DoubleDQN", "--seeds", "1,2", *words, "--into", "both") == 0
+    names = "DQN, seed 1; DQN, seed 2; DoubleDQN, seed 1; DoubleDQN, seed 2"
+    assert f"warning: {names}: nothing was learned" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("forking")
@@ -661,6 +667,24 @@ class OneRun(job.Job):
 
     def finish(self, stop: StopSignals) -> int:
         return 0
+
+
+def test_what_is_left_is_estimated_by_what_this_session_has_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Half of a run that goes on is there at once, as if it had taken no time."""
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.0)
+    one, task = OneRun(tmp_path, GeneralConfig(max_episode=-1, max_total_step=200)), TaskDir(tmp_path / "seed_1")
+    task.results.mkdir(parents=True)
+    (task.results / "train.csv").write_text("episode,step,update,return\n1,100,30,2.0\n")
+    heads: list[str] = []
+    running = [one.stage]
+    one.runner = SimpleNamespace(free=0, running=running, poll=list)  # type: ignore[assignment]
+    one.screen.draw = lambda share, head, rows: (heads.append(head), running.clear())  # type: ignore[method-assign]
+    with pytest.raises(job.Waiting):
+        one.complete([one.stage], "ended", SimpleNamespace(received=None))  # type: ignore[arg-type]
+    assert heads == ["0 of 1 run ended, 0:00 so far"]
+    assert one.progress(one.stage, running=False) == (0.5, "waiting")
 
 
 def test_what_learns_from_data_alone_is_shown_by_its_updates(tmp_path: Path) -> None:

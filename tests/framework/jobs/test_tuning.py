@@ -347,6 +347,25 @@ def test_a_mistyped_kind_of_values_is_answered_with_the_nearest_one_and_nothing_
     assert capsys.readouterr().err == hint + "Nothing was started. Fix the problem above.\n"
 
 
+@pytest.mark.parametrize(
+    ("leaf", "answer"),
+    [
+        ("gamma: {values: [0.9, 0.8]}", "algo_cfg.gamma: values is no kind of values to try; did you mean grid?"),
+        ("lr: {qloguniform: [0.1, 0.5]}", "algo_cfg.lr: qloguniform is no kind of values to try; did you mean log?"),
+        ("gamma: [0.9, 0.8]", "algo_cfg.gamma: got [0.9, 0.8]; to try these values, write {grid: [0.9, 0.8]}"),
+        ("gamma: [9, 8]", "algo_cfg.gamma: got [9, 8]; expected a number from 0 to 1"),
+    ],
+)  # fmt: skip
+def test_values_to_try_as_other_libraries_write_them_are_answered_with_what_to_write(
+    leaf: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(f"general_cfg: {{{GENERAL}, algo_name: QLearning}}\nenv_cfg: {{id: shifted}}\nalgo_cfg: {{{leaf}}}\n")
+    assert run("tune", "--yaml", "tune.yaml", "algo_cfg.initial_value={grid: [0, 1]}") == 2
+    err = capsys.readouterr().err
+    assert answer in err
+    assert len(err.splitlines()) <= 2
+
+
 def test_a_value_like_a_mistyped_kind_is_one_where_the_setting_takes_it() -> None:
     written("general_cfg: {algo_name: QLearning}\nenv_cfg: {id: FrozenLake-v1, desc: {init: [0, 1]}}\n"
             "algo_cfg: {lr: {grid: [0.1, 0.5]}}\n")  # fmt: skip
@@ -448,6 +467,10 @@ def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_tim
     assert "--resume: 'nowhere' does not exist; there is no folder tasks/" in capsys.readouterr().err
     assert run("tune", "--resume", "done/trials/000") == 2
     assert "done/trials/000 is not a tuning folder: it has no tune.json" in capsys.readouterr().err
+    Path("group/seed_1").mkdir(parents=True)  # of several experiments, which has no config.yaml
+    assert run("tune", "--resume", "group") == 2
+    answer = "group is not a tuning folder: it has no tune.json; a run or a group of runs goes on with: "
+    assert f"{answer}python main.py resume group\n" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------- interruptions

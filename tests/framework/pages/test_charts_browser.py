@@ -11,12 +11,14 @@ import pytest
 
 from framework.pages import group_page, html_report
 from framework.pages.html_page import NUMBERS
+from main import main
 from tests.framework.jobs.test_seeds import a_group
 from tests.framework.pages.test_tuning_report import page as tuning_page
 from tests.tools.browser import PROGRAM, Browser, awaited
 from tests.tools.browser import browser as browser
 from tests.tools.browser import started as started
 from tests.tools.charts import charts
+from tests.tools.compare import make_run
 from tests.tools.watch import iterations, run
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium")
@@ -234,6 +236,21 @@ def test_the_name_of_a_setting_stays_in_one_line_beside_a_long_value(browser: Br
     assert browser.value(f"[...document.querySelectorAll('td')].map({name}).find(Boolean)") < 40
     browser.look(400)
     opened(browser, page)
+
+
+def test_the_mean_of_single_points_stands_out_from_those_of_the_runs(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, scores in (("a", (1.0, 2.0)), ("b", (5.0,))):
+        for seed, score in enumerate(scores, start=1):
+            make_run(tmp_path / f"tasks/{name}{seed}", [(200, score)], seed=seed, algo={"a": "DQN", "b": "PPO"}[name])
+    assert main(["compare", "*", "--into", "out"]) == 0
+    opened(browser, tmp_path / "out/compare.html")
+    opacity = "[...document.querySelectorAll('.chart circle.lone')].map(dot => getComputedStyle(dot).opacity).join(' ')"
+    pale, *others = sorted(browser.value(opacity).split())
+    assert float(pale) < 1
+    assert others == [pale, "1", "1"]
 
 
 def test_no_two_scripts_of_a_page_give_a_name_twice() -> None:

@@ -115,6 +115,15 @@ def test_the_commands_are_those_of_the_groups_and_of_single_runs_each_once() -> 
     assert f"<pre class=command>{commands}</pre>" in page("a", "b")
 
 
+def test_the_mean_of_runs_with_one_evaluation_is_a_point() -> None:
+    """As where only the end is evaluated; the figure had the runs alone, in the color of their series."""
+    for seed, score in enumerate((1.0, 2.0, 9.0), start=1):
+        make_run(TASKS / f"a{seed}", [(200, score)], seed=seed)
+    make_run(TASKS / "b", [(200, 5)], algo="PPO")
+    middle, *_ = lines(page("*"))
+    assert (middle["kind"], middle["y"]) == ("first", [3.0])
+
+
 def test_curves_without_common_steps_are_those_of_the_runs() -> None:
     make_run(TASKS / "a1", [(100, 1), (200, 2)], seed=1)
     make_run(TASKS / "a2", [(300, 1), (400, 2)], seed=2)
