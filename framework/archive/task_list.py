@@ -13,6 +13,7 @@ from typing import NamedTuple
 from config.program import PROGRAM
 from config.read.opening import entries_below
 from config.read.paths import as_written
+from config.read.task_files import RUN
 from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import printable
@@ -41,7 +42,7 @@ class Listed(NamedTuple):
     score: float | None
     """Mean return of a test, or of the best model of a training run."""
     age: float
-    """Seconds since the last change in its folder."""
+    """Seconds since it last wrote its facts."""
     size: int
     """Bytes of its files."""
     tags: list[str]
@@ -121,7 +122,7 @@ def _listed(name: str, folder: Path) -> Listed | None:
         environment=printable(environment),
         state=run.state,
         score=run.score,
-        age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
+        age=round(max(0.0, time.time() - _changed(folder)), 3),
         size=max(_size(folder), size_in_store(folder)),
         tags=run.notes.tags,
         note=run.notes.note,
@@ -153,6 +154,14 @@ def _cells(run: Listed) -> tuple[str, ...]:
         byte_size(run.size),
         ", ".join(run.tags) or "-",
     )
+
+
+def _changed(folder: Path) -> float:
+    """Returns the time at which a run last wrote its facts. A test or a comparison writes its page anew, which changes
+    the folder."""
+    with contextlib.suppress(OSError):
+        return (folder / RUN).lstat().st_mtime
+    return folder.lstat().st_mtime
 
 
 def _age(seconds: float) -> str:

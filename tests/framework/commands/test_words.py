@@ -193,7 +193,9 @@ def make_run(root: Path, name: str, facts: object = None, algo: str = "DQN", age
     (folder / "config.yaml").write_text(f"general_cfg:\n  algo_name: {algo}  # help\nenv_cfg:\n  id: Acrobot-v1\n")
     if facts is not None:
         (folder / "run.json").write_text(json.dumps(facts))
-    os.utime(folder, (time.time() - age, time.time() - age))
+    for path in (folder / "run.json", folder):
+        if path.exists():
+            os.utime(path, (time.time() - age, time.time() - age))
     return folder
 
 
@@ -235,6 +237,14 @@ def test_a_run_that_failed_is_listed_with_its_reason_on_a_line_of_its_own(tmp_pa
     assert (one.split()[3], two.split()[3]) == ("failed", "finished")
     assert why.startswith("  no \\x1b[2J xx")
     assert len(why) < 1000
+
+
+def test_a_report_that_is_written_anew_makes_no_run_younger(tmp_path: Path) -> None:
+    """As the test of a run does, whose report lists it."""
+    folder = make_run(tmp_path, "one", {"outcome": "x", "finished": True}, age=7300)
+    (folder / "report.html").write_text("")
+    [listed] = task_list.find_runs(root=tmp_path)
+    assert listed.age > 7200
 
 
 def test_a_run_is_running_as_long_as_its_directory_is_locked(tmp_path: Path) -> None:
