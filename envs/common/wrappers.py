@@ -275,8 +275,12 @@ REFUSED = {
     "RenderCollection": tr("use env_cfg.render_mode: rgb_array, which writes videos/video.gif"),
     "AtariWrapper": tr("ALE environments include it with env_cfg.vectorization: native"),
     "HumanRendering": tr("use env_cfg.render_mode: human"),
+    "AddRenderObservation": tr(
+        "rows that train draw no pictures; write a function that returns "
+        'AddRenderObservation(gymnasium.make(ID, render_mode="rgb_array")), and name it: --env my_module:function'
+    ),
 }
-"""Wrappers of gymnasium that would break a guarantee -> what to use instead."""
+"""Wrappers of gymnasium that would break a guarantee, or cannot work here -> what to use instead."""
 
 
 def names() -> list[str]:

@@ -166,7 +166,8 @@ def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
             package=module.partition(".")[0],
         )
         hint = registry.nearest(last, wrappers.names())
-        more = mine if module else tr("did you mean {hint}?", hint=hint) if hint else tr("see docs/environments.md")
+        packaged = tr("one of a package or of your own has its module before it: my_module:{name}", name=name)
+        more = mine if module else tr("did you mean {hint}?", hint=hint) if hint else packaged
         yield tr("there is no wrapper {name!r}; {hint}", name=name, hint=more)
     else:
         try:

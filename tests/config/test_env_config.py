@@ -128,6 +128,13 @@ def test_a_window_is_refused_where_there_is_no_display(monkeypatch):
     assert check(Config(render_mode="human")) == []
 
 
+def test_a_wrapper_of_a_package_and_one_that_cannot_work_are_told_what_works():
+    [problem] = check(Config(wrappers=["ImgObsWrapper"]))
+    assert problem.message.endswith("one of a package or of your own has its module before it: my_module:ImgObsWrapper")
+    [problem] = check(Config(wrappers=["AddRenderObservation"], render_mode="rgb_array"))
+    assert 'AddRenderObservation(gymnasium.make(ID, render_mode="rgb_array"))' in problem.message
+
+
 @pytest.mark.parametrize("name", ["os.system", "gymnasium.wrappers.TimeLimit", "vector", "__doc__", "Wrapper", "wrap"])
 def test_only_names_of_wrappers_resolve(name):
     """SEC-3"""
