@@ -87,7 +87,7 @@ def add_settings(parser: Parser, flags: str = "--print-config --dry-run") -> Non
     name, text = "section.key=value", tr("a setting, such as algo_cfg.lr=3e-4")
     if parser.named:
         name = "NAME section.key=value"
-        text = tr("a run, by its name in tasks/ or by its folder; then settings, such as env_cfg.n_envs=8")
+        text = tr("a run, by its name in tasks/ or by its folder; then settings, such as general_cfg.max_episode=200")
     parser.add_argument("overrides", nargs="*", metavar=name, help=text)
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))
     parser.formatter_class = partial(Paragraphs, width=79)
