@@ -59,7 +59,15 @@ def packed(folder: Path) -> bytes:
 def unpack(data: bytes, folder: Path) -> None:
     """Makes a folder of bytes. No part of it can be written outside of it."""
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:  # Python 3.11.3 and earlier, which Debian 12 has
+            archive.extractall(folder, [member for member in archive if _stays_in(folder.resolve(), member)])  # noqa: S202
+
+
+def _stays_in(folder: Path, member: tarfile.TarInfo) -> bool:
+    """Returns True for a file or a folder that is written below this one. A link could lead out of it."""
+    return (member.isfile() or member.isdir()) and (folder / member.name).resolve().is_relative_to(folder)
 
 
 class Result(NamedTuple):

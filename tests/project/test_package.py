@@ -71,7 +71,7 @@ def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the archive of the sources, so that nothing is missing there."""
     folder = tmp_path_factory.mktemp("sources")
     with tarfile.open(built("sdist", clone, tmp_path_factory.mktemp("sdist"))) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     [source] = folder.iterdir()
     return built("wheel", source, tmp_path_factory.mktemp("dist"))
 

@@ -212,10 +212,10 @@ PLAIN = {"normalize_obs": False}
         (BareReset, "reset returned observations without infos; joystick.OldGym(env) around it accepts"),
         (
             DictTraffic,
-            "observation_space(agent), action_space(agent), reset and step; joystick.OldGym(env) accepts the",
+            "observation_space(agent), action_space(agent); joystick.OldGym(env) accepts the old form",
         ),
-        (OldTraffic, "the old step of 4 values is accepted in joystick.OldGym(env)"),
-        (OldAlone, "the old step of 4 values is accepted in joystick.OldGym(env)"),
+        (OldTraffic, "joystick.OldGym(env) accepts the old step of 4 values"),
+        (OldAlone, "joystick.OldGym(env) accepts the old step of 4 values"),
         (Inherits, "joystick.OldGym(env) accepts it as it is"),
     ],
 )

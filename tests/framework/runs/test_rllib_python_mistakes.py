@@ -106,8 +106,8 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: run("PPO", GivesMore), "got shape (3,). Make the observation and observation_space agree"),
     (lambda: run("PPO", GivesNaN), "reward: expected a finite number, got nan"),
     (lambda: run("PPO", GivesNone), "reward: expected a number, got NoneType None. Return float(reward)"),
-    (lambda: run("PPO", OldAlone), "the old step of 4 values is accepted in joystick.OldGym(env)"),
-    (lambda: run("PPO", OldTraffic), "the old step of 4 values is accepted in joystick.OldGym(env)"),
+    (lambda: run("PPO", OldAlone), "joystick.OldGym(env) accepts the old step of 4 values"),
+    (lambda: run("PPO", OldTraffic), "joystick.OldGym(env) accepts the old step of 4 values"),
     (
         lambda: joystick.OldGym(OldAlone),
         "OldGym: got <class 'tests.framework.runs.test_rllib_python.OldAlone'>; expected an environment with",
