@@ -1,6 +1,6 @@
 """Stop rules: which limit of a run is reached, and where it pauses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import NamedTuple
 
@@ -34,6 +34,12 @@ class Training(NamedTuple):
             case "max_iteration":
                 return self.iterations
         return self.seconds
+
+
+def as_much_again(limits: Mapping[str, float], reached: Mapping[str, float]) -> str:
+    """Returns the settings that train as long again after the limits that are met; empty if none is."""
+    met = [(name, limit + reached[name]) for name, limit in limits.items() if limit <= reached[name]]
+    return " ".join(f"general_cfg.{name}={ceil(value)}" for name, value in met)
 
 
 class StopRules:
@@ -73,6 +79,4 @@ class StopRules:
 
     def as_much_again(self, training: Training) -> str:
         """Returns the settings that train as long again after the limits that are met; empty if none is."""
-        reached = {name: training.towards(name) for name in self.limits}
-        met = [(name, limit + reached[name]) for name, limit in self.limits.items() if limit <= reached[name]]
-        return " ".join(f"general_cfg.{name}={ceil(value)}" for name, value in met)
+        return as_much_again(self.limits, {name: training.towards(name) for name in self.limits})

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.program import PROGRAM
+from config.read.limits import is_limit
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.task_files import REPORT
@@ -18,6 +19,7 @@ from framework.collect.fragment import RETURN
 from framework.disk.csv_table import MOST_BYTES
 from framework.disk.facts import RunFacts
 from framework.loop.iteration import EPISODE_COLUMNS
+from framework.loop.stop_rules import as_much_again
 from framework.pages import figures
 from framework.pages import html_page as html
 from framework.pages.html_curves import RunCharts
@@ -172,16 +174,14 @@ LIMITS = {"max_episode": "episode", "max_total_step": "step", "max_update": "upd
 
 def _further(run: RecordedRun, general: Mapping[str, Any]) -> tuple[str, str]:
     """Returns the command that resumes a run, and what it does; of a finished one with limits for as much again."""
-    command, again = resume_command(run.folder, _allowed(run.facts)), []
+    command = resume_command(run.folder, _allowed(run.facts))
     if not run.facts.finished:
         return tr("Resume training"), command
-    for name, count in LIMITS.items():
-        limit, reached = general.get(name), getattr(run.facts, count)
-        if isinstance(limit, int) and isinstance(reached, int) and 0 < limit <= reached:
-            again.append(f"general_cfg.{name}={limit + reached}")
+    limits = {name: general[name] for name in LIMITS if is_limit(general.get(name))}
+    again = as_much_again(limits, {name: getattr(run.facts, LIMITS[name]) or 0 for name in limits})
     if not again:
         return tr("Train it further, with a higher limit behind the command"), command
-    return tr("Train as much again"), " ".join([command, *again])
+    return tr("Train as much again"), f"{command} {again}"
 
 
 def _tests(run: RecordedRun) -> str:
