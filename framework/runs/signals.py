@@ -145,12 +145,18 @@ class Watchdog:
         self.close()
 
     def _watch(self) -> None:
-        seen, since = -1, time.monotonic()
-        while not self._done.wait(min(1.0, self.seconds / 4)):
+        pause = min(1.0, self.seconds / 4)
+        seen, silent, last = -1, 0.0, time.monotonic()
+        while not self._done.wait(pause):
+            now = time.monotonic()
+            # while this process was suspended, as by Ctrl-Z, those of its environment were, too
+            past, last = min(now - last, 2 * pause), now
             with self.watch.held:
                 if self.watch.calls != seen or not self.watch.call:
-                    seen, since = self.watch.calls, time.monotonic()
-                elif time.monotonic() - since >= self.seconds:
+                    seen, silent = self.watch.calls, 0.0
+                    continue
+                silent += past
+                if silent >= self.seconds:
                     self.alarm()
                     return
 

@@ -4,12 +4,14 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from framework.collect.env_calls import Watch
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import TaskDir
+from framework.runs import signals
 from framework.runs.signals import Watchdog
 from framework.seeding import number
 from tests.tools.paths import in_the_suite
@@ -122,6 +124,23 @@ def test_a_call_that_returns_while_the_watchdog_acts_waits_for_it():
                 time.sleep(0.01)
         order.append("went on")
     assert order == ["alarm", "saved", "went on"]
+
+
+def test_the_time_in_which_a_process_was_suspended_is_no_silence_of_its_environment(monkeypatch):
+    """As by Ctrl-Z; the jump of the clock comes with the second look at the call."""
+    watch, alarms, looks, until = Watch(), [], [], time.monotonic() + 10
+
+    def clock() -> float:
+        looks.append(time.monotonic())
+        return looks[-1] + (1000 if len(looks) >= 3 else 0)
+
+    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=clock))
+    with watch("step"), Watchdog(2.0, watch, lambda: alarms.append("alarm")):
+        while len(looks) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.1)
+    assert len(looks) >= 3
+    assert not alarms
 
 
 @pytest.mark.parametrize("number", [1, 3])
