@@ -108,16 +108,16 @@ def leave_out(stack: SourceStack) -> Iterator[str]:
     """Takes limits that nobody wrote, those of a preset or of the usual run of an algorithm, out of a new run for which
     another amount is written, or that collects nothing; yields a note. A run that is loaded keeps its own."""
     written, place = sources.merge((source for source in stack.sources if source.written), "general_cfg", GeneralConfig)
-    given, idle = [key for key in AMOUNTS if is_limit(written.get(key))], AMOUNTS
-    if not given and sources.merge(stack.sources, "algo_cfg", AlgoConfig)[0].get("offline_updates") == -1:
-        given, idle = ["offline_updates"], ("max_episode", "max_total_step")
-    if not given or stack.general("load_checkpoint") is True:
+    amounts, idle = [key for key in AMOUNTS if is_limit(written.get(key))], AMOUNTS
+    if not amounts and sources.merge(stack.sources, "algo_cfg", AlgoConfig)[0].get("offline_updates") == -1:
+        amounts, idle = ["offline_updates"], ("max_episode", "max_total_step")
+    if not amounts or stack.general("load_checkpoint") is True:
         return
     unused = []
     epochs = any(source.written and "data_epochs" in source.sections.get("algo_cfg", {}) for source in stack.sources)
     for source in stack.sources:
         passes = None if source.written or epochs else source.sections.get("algo_cfg", {}).get("data_epochs")
-        if passes and "max_update" in given:  # which it would set
+        if passes and "max_update" in amounts:  # which it would set
             unused.append(f"data_epochs {passes:,} ({source.places['algo_cfg'].parts['data_epochs'].text})")
             source.put("algo_cfg", "data_epochs", None, place.parts["max_update"])
         settings = {} if source.written else source.sections.get("general_cfg", {})
@@ -125,11 +125,11 @@ def leave_out(stack: SourceStack) -> Iterator[str]:
             if key not in written and is_limit(settings.get(key)):
                 where = source.places["general_cfg"].parts[key]
                 unused.append(f"{key} {settings[key]:,} ({where.text})")
-                source.put("general_cfg", key, -1, place.parts.get(given[0], where))
+                source.put("general_cfg", key, -1, place.parts.get(amounts[0], where))
     if unused:
         yield tr(
-            "not used, since {given} is written: {limits}",
-            given=tr(" and ").join(given),
+            "not used, since {amounts} is written: {limits}",
+            amounts=tr(" and ").join(amounts),
             limits=", ".join(unused),
         )
 

@@ -50,10 +50,10 @@ def _ogbench(names: Collection[str], opened: Callable[[str], Flat]) -> Iterator[
     """Yields the steps of a file of OGBench: `terminals` ends a trajectory that was cut off, and where the task is
     over, `masks` is 0. Without next_obs, the last row of a trajectory is no step: it holds the last observation, and an
     action that leads nowhere. There may be no rewards, which its programs compute from a goal."""
-    given = [name for name in names if name not in ("terminals", "masks", "truncated", "timeouts")]
-    rewarded = not {"reward", "rewards"}.isdisjoint(given)
-    known = renamed([*given, *([] if rewarded else ["rewards"]), "terminals"])
-    columns = {column: opened(name) for column, name in known.items() if rewarded or column != "reward"}
+    arrays = [name for name in names if name not in ("terminals", "masks", "truncated", "timeouts")]
+    rewarded = not {"reward", "rewards"}.isdisjoint(arrays)
+    by_column = renamed([*arrays, *([] if rewarded else ["rewards"]), "terminals"])
+    columns = {column: opened(name) for column, name in by_column.items() if rewarded or column != "reward"}
     if "masks" in names:
         columns["mask"] = opened("masks")
     for block in blocks(columns):

@@ -37,7 +37,7 @@ from framework.jobs import many_runs, members, results
 from framework.jobs.group import Group
 from framework.pages import cell, figures, html_page
 from framework.runs import notebook
-from framework.runs.arguments import check_count, check_names, config_of
+from framework.runs.arguments import arguments_for_flags, check_count, check_names, config_of, import_argument
 from framework.screen import outcome, terminal
 from framework.screen.formatting import between, counted
 
@@ -213,19 +213,17 @@ def train(
             return group
         screen = _Screens(shown, group.title)
         options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allowed)}
-        configs = members.with_settings(group.folder, left, (), **options)
+        with arguments_for_flags():
+            configs = members.with_settings(group.folder, left, (), **options)
         work, status = many_runs.resume(configs, group.folder, (), sys.argv, jobs, compatibility.check, screen)
     screen.settle()
     if status >= 128:
-        packages = list(work.config.allow_import)
-        given = f", allow_import={packages}" if packages else ""
-        raise CtrlC(
-            tr(
-                "{name} is saved: joystick.train(resume={name!r}{given}) goes on with the runs that have not finished",
-                name=str(as_written(work.folder)),
-                given=given,
-            )
+        sentence = tr(
+            "{name} is saved: joystick.train(resume={name!r}{imports}) goes on with the runs that have not finished",
+            name=str(as_written(work.folder)),
+            imports=import_argument(work.config.allow_import),
         )
+        raise CtrlC(sentence)
     return _checked(TrainedGroup(work.folder), work)
 
 

@@ -21,6 +21,7 @@ from framework.jobs import session
 from framework.jobs.functions import Function, FunctionPlan, Functions
 from framework.jobs.tuner import Tuner
 from framework.runs import other_words
+from framework.runs.arguments import arguments_for_flags, import_argument
 from framework.screen import terminal
 
 
@@ -70,21 +71,20 @@ def tune(
         raise ConfigError("Python: space: got {space!r}; expected values to try by section.key", space=space)
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
     function = what if callable(what) else None
-    tuning = _tuning(what, space, resume, words, flags, options)
-    folder = fixed(folder_named(resume)) if resume is not None else None
     screen = terminal.choose(sys.stdout) if show else terminal.Screen()
-    if function is None:
-        work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
-    else:
-        work, status = _of_function(function, tuning, screen, folder)
+    with arguments_for_flags():
+        tuning = _tuning(what, space, resume, words, flags, options)
+        folder = fixed(folder_named(resume)) if resume is not None else None
+        if function is None:
+            work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
+        else:
+            work, status = _of_function(function, tuning, screen, folder)
     if work.session != "ended":  # also if a trial alone was stopped: what is left has no winner
-        packages = list(tuning.options["allow_import"])
-        given = f", allow_import={packages}" if packages else ""
         sentence = tr(
-            "{name} is saved: joystick.tune({function}resume={name!r}{given}) goes on",
+            "{name} is saved: joystick.tune({function}resume={name!r}{imports}) goes on",
             name=str(as_written(work.folder)),
             function="" if function is None else "function, ",
-            given=given,
+            imports=import_argument(tuning.options["allow_import"]),
         )
         raise CtrlC(sentence) if status >= 128 else JoystickError(sentence)
     return _result(work)

@@ -3,7 +3,8 @@
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -24,7 +25,7 @@ from framework.runs import other_words
 
 Settings = Mapping[str, Any]
 Arguments = ParamSpec("Arguments")
-Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
+CallbackSource = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
 
 
@@ -117,7 +118,7 @@ def config_of(
     words: Iterable[str] = (),
     into: str | Path | None = None,
     allow_import: Iterable[str] = (),
-    callbacks: Given = None,
+    callbacks: CallbackSource = None,
     metrics: Sequence[str] = (),
     preset: str | None = "auto",
 ) -> RunConfig:
@@ -153,7 +154,7 @@ def loaded(
     yaml: str | Path | None,
     words: Iterable[str],
     values: Mapping[str, Settings],
-    callbacks: Given,
+    callbacks: CallbackSource,
     metrics: Sequence[str],
     **flags: Any,
 ) -> RunConfig:
@@ -184,10 +185,22 @@ def loaded(
 
 
 def of_program(yaml: str | Path | None, words: Iterable[str] = (), **flags: Any) -> RunConfig:
-    """Returns the settings that a program asks for. A message that names the flag --allow-import names the argument
-    instead, which is what a program can give."""
-    try:
+    """Returns the settings that a program asks for."""
+    with arguments_for_flags():
         return load(yaml, words, find_algo=ALGOS, find_env=ENVS, **flags)
+
+
+@contextmanager
+def arguments_for_flags() -> Iterator[None]:
+    """Lets a message that names the flag --allow-import name the argument instead, which is what a program can give."""
+    try:
+        yield
     except ConfigError as error:
         said = [re.sub(r"--allow-import (\w+)", r'allow_import=["\1"]', problem) for problem in error.problems]
         raise ConfigError(*said) from None
+
+
+def import_argument(packages: Iterable[str]) -> str:
+    """Returns the argument that allows packages to be imported, behind another one; empty if there is none."""
+    listed = list(packages)
+    return f", allow_import={listed}" if listed else ""

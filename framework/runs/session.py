@@ -37,7 +37,7 @@ from framework.pages.cell import Picture
 from framework.pages.html_page import paragraph
 from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
-from framework.runs.arguments import Given, Settings, check_count, config_of, loaded, with_setting_hints
+from framework.runs.arguments import CallbackSource, Settings, check_count, config_of, loaded, with_setting_hints
 from framework.runs.experiment import Experiment
 from framework.screen import outcome, terminal
 from framework.screen.formatting import counted
@@ -64,7 +64,7 @@ class Run:
         words: Iterable[str] = (),
         into: str | Path | None = None,
         allow_import: Iterable[str] = (),
-        callbacks: Given = None,
+        callbacks: CallbackSource = None,
         metrics: Sequence[str] = (),
         preset: str | None = "auto",
         show: bool = False,
@@ -90,7 +90,7 @@ class Run:
         words: Iterable[str] = (),
         *,
         allow_import: Iterable[str] = (),
-        callbacks: Given = None,
+        callbacks: CallbackSource = None,
         metrics: Sequence[str] = (),
         take_over: bool = False,
         show: bool = False,
@@ -112,7 +112,7 @@ class Run:
         *,
         into: str | Path | None = None,
         allow_import: Iterable[str] = (),
-        callbacks: Given = None,
+        callbacks: CallbackSource = None,
         metrics: Sequence[str] = (),
         show: bool = False,
     ) -> "Run":

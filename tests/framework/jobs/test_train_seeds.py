@@ -122,6 +122,13 @@ def test_a_group_goes_on_with_the_packages_that_it_needs(monkeypatch: pytest.Mon
     with pytest.raises(joystick.ConfigError, match="allow_import: got text; expected a list"):
         joystick.train(resume="x", allow_import="mine")
 
+    def refuse(*words: Any, **options: Any) -> None:
+        raise joystick.ConfigError("imports mine; to allow it, add --allow-import mine")
+
+    monkeypatch.setattr("framework.jobs.members.with_settings", refuse)
+    with pytest.raises(joystick.ConfigError, match=r'to allow it, add allow_import=\["mine"\]$'):
+        joystick.train(resume="x", progress=False)
+
 
 def test_a_group_of_which_nothing_is_there_yet_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     made(monkeypatch, Path("tasks/<b>x"), 0)

@@ -250,6 +250,12 @@ def test_a_class_that_no_trial_can_import_is_named() -> None:
         joystick.tune({"env_cfg": {"id": local, "size": 4}}, space={"algo_cfg.lr": joystick.grid(0.1, 0.5)})
 
 
+def test_a_module_that_may_not_be_imported_is_answered_with_the_argument() -> None:
+    values = {"env_cfg": {"id": "my_corridor:Line"}}
+    with pytest.raises(joystick.ConfigError, match=r'my_corridor; to allow it, add allow_import=\["my_corridor"\]'):
+        joystick.tune(values, space={"algo_cfg.lr": joystick.grid(0.1, 0.5)})
+
+
 def test_a_setting_may_be_of_any_kind_that_a_file_can_hold() -> None:
     def one(config: dict[str, Any], report: Any) -> None:
         report(step=1, size=len(config["x"]) + config["y"])
