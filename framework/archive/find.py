@@ -1,7 +1,6 @@
 """Finds the training runs that words name: runs, groups of --seeds or of experiments, tunings, and patterns."""
 
 import glob
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -25,14 +24,13 @@ MOST_TESTS = 200
 def find(words: Iterable[str], root: Path) -> list[Path]:
     """Returns the folders of the runs in the order of the words, none twice. root: folder of the names."""
     folders: dict[Path, Path] = {}
-    words = list(words)
-    for place, word in enumerate(words):
-        for folder in _named(word, root, words[place + 1 :]):
+    for word in words:
+        for folder in _named(word, root):
             folders.setdefault(folder.resolve(), folder)
     return list(folders.values())
 
 
-def _named(word: str, root: Path, following: Sequence[str]) -> list[Path]:
+def _named(word: str, root: Path) -> list[Path]:
     if is_url(word):
         from framework.storage import copies  # only who names a URL needs it
 
@@ -48,8 +46,7 @@ def _named(word: str, root: Path, following: Sequence[str]) -> list[Path]:
             return runs
         raise _none(str(place))
     if not glob.has_magic(word):
-        hint = _unquoted([word, *following], root) or others(word, root)
-        raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=hint)
+        raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=others(word, root))
     places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
     # a pattern may match the tests of its runs too, which are no runs to compare
     runs = [run for place in places for run in _runs(place) if not RecordedRun(run).is_test]
@@ -93,14 +90,6 @@ def _runs(folder: Path) -> list[Path]:
     if is_group(folder) or has_config(folder):
         TaskDir(folder).check()
     return runs_in(folder)
-
-
-def _unquoted(words: Sequence[str], root: Path) -> str:
-    """Returns the end of a sentence about the first of several words, which begin the name of a folder with blanks;
-    empty if there is none."""
-    names = (" ".join(words[:count]) for count in range(2, len(words) + 1))
-    near = next((name for name in names if any(os.path.isdir(folder / name) for folder in (root, Path()))), None)
-    return tr("; did you mean {near}?", near=quoted(near)) if near else ""
 
 
 def others(name: str, root: Path) -> str:

@@ -64,7 +64,7 @@ def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
     terminal is too narrow for it, each name has a line of its own. tag: one that they have."""
     runs = find_runs(part, root, tag)
     if not runs:
-        return f"{_nothing(part, tag, as_written(root.absolute()))}\n"
+        return f"{_nothing(part, tag, as_written(root.absolute()))}{of_place(root)}\n"
     rows = [_HEADS, *map(_cells, runs)]
     if not any(run.tags for run in runs):
         rows = [row[:-1] for row in rows]
@@ -88,6 +88,16 @@ def find_runs(part: str = "", root: Path = ROOT, tag: str | None = None) -> list
     chosen = [(name, folder) for name, folder in named.items() if part.lower() in name.lower()]
     runs = (_listed(name, folder) for name, folder in each(tr("reading runs"), chosen, tr("folders")))
     return sorted((run for run in runs if run and (tag is None or tag in run.tags)), key=lambda run: run.age)
+
+
+def of_place(root: Path) -> str:
+    """Returns the end of a sentence about a list without runs, where the working directory is tasks/ or in it; else
+    empty."""
+    here = Path.cwd()
+    place = next((folder for folder in (here, *here.parents) if folder.name == ROOT.name), None)
+    if root != ROOT or root.is_dir() or place is None:
+        return ""
+    return tr("; you are in {place}: type it in {folder}", place=here, folder=place.parent)
 
 
 def _nothing(part: str, tag: str | None, folder: Path) -> str:

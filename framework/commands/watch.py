@@ -42,6 +42,7 @@ def run(request: Namespace) -> int:
 def _serve(request: Namespace) -> int:
     from config.read.paths import as_written
     from framework.archive.find import others
+    from framework.archive.task_list import of_place
     from framework.disk.task_dir import ROOT
     from framework.errors import JoystickError
     from framework.live.server import Server
@@ -81,7 +82,10 @@ def _serve(request: Namespace) -> int:
             flush=True,
         )
         if not any(server.answers.overview.runs()):
-            print(tr("There is no run in it yet; the page shows each one when it begins."), flush=True)
+            where = of_place(root)
+            print(
+                tr("There is no run in it yet; the page shows each one when it begins{where}.", where=where), flush=True
+            )
         if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print(tr("no browser was found; open the address above"), flush=True)
         while not signals.came():

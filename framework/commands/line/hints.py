@@ -120,6 +120,22 @@ def not_settings(overrides: Sequence[str]) -> Iterator[str]:
             yield _not_a_setting(word, after)
 
 
+def without_quotes(argv: Sequence[str]) -> str:
+    """Returns a sentence about words that are the name of one file or folder with blanks; empty if there are none."""
+    for place, word in enumerate(argv):
+        if _exists(word):
+            continue
+        names = (" ".join(argv[place:end]) for end in range(place + 2, len(argv) + 1))
+        if near := next(filter(_exists, names), ""):
+            return tr("there is no {word!r}; did you mean {near}?", word=word, near=quoted(near))
+    return ""
+
+
+def _exists(name: str) -> bool:
+    """Returns True for a file or a folder, here or under tasks/."""
+    return any(os.path.exists(place) for place in (name, os.path.join("tasks", name)))
+
+
 def of_command(word: str, after: Sequence[str] = ()) -> str:
     """Returns a sentence about a command of another program: what to type in its place; empty for other words."""
     if word.lower() not in _ELSEWHERE:

@@ -184,6 +184,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     name = name or words.DEFAULT
     word = words.module(name)
     parser = Parser(name, word)
+    if problem := hints.without_quotes(remainder):
+        parser.error(problem)
     request = parser.read([*_with_seeds_joined(remainder)])
     request.word = "" if name == words.DEFAULT else name
     for problem in _problems(parser, request):

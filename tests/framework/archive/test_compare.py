@@ -350,18 +350,6 @@ def test_each_environment_has_a_section_and_one_with_a_single_series_is_left_out
 # -------------------------------------------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
-    "words", [("my", "runs", "cartpole_dqn"), ("cartpole_dqn", "my", "runs"), ("my", "runs", "a" * 300)]
-)
-def test_a_name_with_a_blank_is_told_with_its_quotes(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_run(TASKS / "my runs" / "seed_1")
-    make_run(TASKS / "cartpole_dqn")
-    refused(*words)
-    assert "there is no run 'my'; did you mean 'my runs'?" in capsys.readouterr().err
-
-
 def refused(*words: str) -> None:
     before = sorted(Path().rglob("*"))
     assert run("compare", *words) == 2

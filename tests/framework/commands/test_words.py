@@ -59,6 +59,34 @@ def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
 
 
 @pytest.mark.parametrize(
+    "argv",
+    [
+        ["test", "my", "old", "run"],
+        ["film", "--video", "my", "old", "run"],
+        ["resume", "my", "old", "run", "general_cfg.max_episode=3"],
+        ["tune", "--resume", "my", "old", "run"],
+        ["runs", "my", "old", "run"],
+        ["watch", "my", "old", "run"],
+        ["compare", "other", "my", "old", "run"],
+        ["compare", "my", "old", "run", "a" * 300],
+        ["sync", "my", "old", "run"],
+        ["data", "my", "old", "run", "--json"],
+        ["--yaml", "my", "old", "run"],
+    ],
+)
+def test_a_name_with_blanks_and_without_quotes_is_told_with_them_by_each_command(
+    argv: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("my old run", "other"):
+        Path("tasks", name).mkdir(parents=True)
+    with pytest.raises(SystemExit) as end:
+        main(argv)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("there is no 'my'; did you mean 'my old run'?\n")
+
+
+@pytest.mark.parametrize(
     ("argv", "answer"),
     [
         (["test"], "test needs the name of a run: python main.py test NAME; python main.py runs lists them"),
@@ -121,6 +149,21 @@ def test_a_name_that_does_not_exist_is_answered_in_the_words_of_the_command(
     monkeypatch.chdir(tmp_path)
     assert main([word, "nothing"]) == 2
     assert capsys.readouterr().err.startswith(f"{word}: general_cfg.load_path: 'nothing' does not exist")
+
+
+def test_a_list_of_runs_that_is_typed_in_their_folder_names_the_folder_above(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "tasks" / "mine"
+    place.mkdir(parents=True)
+    for here in (place, place.parent):
+        monkeypatch.chdir(here)
+        assert main(["runs"]) == 0
+        answer = f"no runs in {here / 'tasks'}; you are in {here}: type it in {tmp_path}\n"
+        assert capsys.readouterr().out == answer
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs"]) == 0
+    assert capsys.readouterr().out == f"no runs in {tmp_path / 'tasks'}\n"
 
 
 # ---------------------------------------------------------------------------------------- names of other programs
