@@ -55,7 +55,7 @@ class Row(gymnasium.Wrapper):
                 _new_world(self.env.unwrapped)
             obs, info = self.env.reset(seed=seed)
             return self._checked(obs), info
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # the latter would end the process of a row without a word
             raise self._failed("reset", error) from error
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -65,7 +65,7 @@ class Row(gymnasium.Wrapper):
             if not isfinite(reward):
                 raise ValueError(tr("the reward is {reward}", reward=reward))
             return self._checked(obs), reward, terminated, truncated, info
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failed(
                 tr("step {number}", number=self._steps), error, tr("; action {action}", action=short(action))
             ) from error
@@ -73,13 +73,13 @@ class Row(gymnasium.Wrapper):
     def render(self) -> Any:
         try:
             return self.env.render()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failed("render", error) from error
 
     def close(self) -> None:
         try:
             self.env.close()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failed("close", error) from error
 
     def visit(self, function: bytes, mask: Array) -> bytes | None:
@@ -109,7 +109,7 @@ class Row(gymnasium.Wrapper):
             raise ValueError(tr("the observation is not finite: {obs}", obs=short(obs)))
         return obs
 
-    def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
+    def _failed(self, where: str, error: BaseException, more: str = "") -> EnvError:
         facts = {"name": self.name, "call": where, "row": self.number, "error": described(error)}
         if self._seed is None:  # never reset: it was closed after a look at its spaces
             return EnvError("{name} failed in {call} of row {row}: {error}", **facts)
@@ -233,6 +233,8 @@ def described(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, NotImplementedError) and frames and not text:
         text = tr("the class has no method {name}", name=frames[-1].name)
+    if isinstance(error, SystemExit):
+        return tr("the environment called sys.exit({code})", code=error.code) + place
     return ": ".join(filter(None, (type(error).__name__, text))) + place
 
 

@@ -5,6 +5,7 @@ Each mode defines how rows are reset and where the true successor of a step is f
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
 from typing import Any
 
 import gymnasium
@@ -302,9 +303,18 @@ class GymnasiumVector(Codec, VectorEnv):
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         if isinstance(error, EnvError):
             return EnvError(str(error))
-        lost = tr(" (a process of the environment ended)") if isinstance(error, EOFError | ConnectionError) else ""
-        reason = ": ".join(filter(None, (type(error).__name__, str(error)))) + lost
+        lost = isinstance(error, EOFError | ConnectionError)
+        reason = self._lost() if lost else ": ".join(filter(None, (type(error).__name__, str(error))))
         return StepError.of(self._name, where, reason, self._seeds.tolist(), more=more)
+
+    def _lost(self) -> str:
+        """Returns which process of the rows has ended, with its status: negative, the signal that killed it."""
+        processes = getattr(self._mode.env.unwrapped, "processes", [])
+        wait([process.sentinel for process in processes], 1.0)  # its pipe is closed before it has ended
+        status = next(((row, one.exitcode) for row, one in enumerate(processes) if one.exitcode is not None), None)
+        if status is None:
+            return tr("a process of the environment ended")
+        return tr("the process of row {row} ended with status {status}", row=status[0], status=status[1])
 
 
 def end_processes(env: gymnasium.vector.AsyncVectorEnv) -> None:

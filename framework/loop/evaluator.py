@@ -149,6 +149,7 @@ class Evaluator:
         name: str,
         steps: int = 0,
         explore: Progress | None = None,
+        logged: bool = True,
     ) -> Evaluation:
         collector: Collector | None = None
 
@@ -158,7 +159,7 @@ class Evaluator:
             taken = counted(collector.steps * self.env.rows, "step")
             return tr(", ").join([part(collector.finished, episodes, tr("episodes")), taken])
 
-        with stage(name, how_far, logged=True):
+        with stage(name, how_far, logged=logged):
             collector = self._collector(agent, recorders, explore is not None)
             progress = (explore or Progress())._replace(phase=collector.phase or 0, evaluating=True)
             evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
@@ -175,12 +176,13 @@ class Evaluator:
             self._warnings.add(message)
             LOGGER.warning(message, value)
 
-    def play_at_random(self, episodes: int) -> Evaluation:
-        """Plays the same episodes as `play`, with a uniformly random policy."""
+    def play_at_random(self, episodes: int, logged: bool = True) -> Evaluation:
+        """Plays the same episodes as `play`, with a uniformly random policy. logged: True to write to the log that it
+        is measured."""
         policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
         kinds = AgentReturns | EpisodeNumbers | SameEpisodes
         numbering = [recorder for recorder in self.recorders if isinstance(recorder, kinds)]
-        return self._play(policy, episodes, numbering, tr(MEASURING))
+        return self._play(policy, episodes, numbering, tr(MEASURING), logged=logged)
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS. Then
@@ -199,7 +201,7 @@ class Evaluator:
             mean = self.play_at_random(episodes).mean
             left = STEPS
             with contextlib.suppress(_TooLong):
-                self.play_at_random(1)
+                self.play_at_random(1, logged=False)
             return mean
         except _TooLong:
             return None

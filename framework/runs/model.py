@@ -114,7 +114,13 @@ def unanswered(config: RunConfig, watch: Watch) -> str:
 def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
     """Returns the checkpoint to test, and a note on the choice."""
     if step != "latest" and (step != "best" or store.has_best()):
-        return store.read(step, with_journal=False), ""
+        try:
+            return store.read(step, with_journal=False), ""
+        except CheckpointError as error:
+            if step != "best" or not store.numbers():
+                raise
+            why = tr("{error}; the newest checkpoint is the model latest: --model latest", error=error)
+            raise CheckpointError(why) from error
     notes: list[str] = []
     saved = store.newest(notes.append, with_journal=False)
     if step == "best":

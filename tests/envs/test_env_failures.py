@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 import warnings
 
@@ -168,10 +169,26 @@ def test_a_process_that_is_killed_is_reported_and_close_ends_the_others():
     env.reset(everyone(env), np.arange(3))
     os.kill(processes[1].pid, signal.SIGKILL)
     processes[1].join()
-    with pytest.raises(EnvError, match="a process of the environment ended"):
+    with pytest.raises(EnvError, match=r"failed in step: the process of row 1 ended with status -9 \("):
         env.step(np.zeros(3, int))
     env.close()
     assert not any(process.is_alive() for process in processes)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(("call", "place"), [("reset", "reset"), ("step", "step 1")])
+def test_sys_exit_in_a_row_is_an_error_with_its_place(kind, call, place):
+    def leave(*_, **__):
+        sys.exit("the license is over")
+
+    env = assembled(corridor_with(), "corridor", 2, kind)
+    env.each(lambda one, row: setattr(one, call, leave), everyone(env))
+    said = rf"failed in {place} of row \d: the environment called sys.exit\(the license is over\) at .*seed of"
+    if call == "step":
+        env.reset(everyone(env), np.array([8, 9]))
+    with pytest.raises(EnvError, match=said):
+        env.step(np.array([0, 1])) if call == "step" else env.reset(everyone(env), np.array([8, 9]))
+    env.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])

@@ -8,7 +8,7 @@ from algos.base import Progress
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.collect.fragment import Episode
-from framework.log import LOGGER
+from framework.log import LOGGER, Lines
 from framework.loop.evaluator import Evaluation, Evaluator, replay
 from framework.record.recorders import Tape
 from framework.seeding import number
@@ -102,6 +102,13 @@ def test_a_random_policy_may_find_no_end_within_its_steps(monkeypatch):
     assert evaluator.random_return(2) == 210.0
     monkeypatch.setattr("framework.loop.evaluator.MOST_RANDOM_STEPS", 39)
     assert evaluator.random_return(2) is None
+
+
+def test_the_log_says_once_that_the_random_policy_is_measured():
+    log = Lines("INFO")
+    with log.captured():
+        Evaluator(CountingEnv((20, "terminated")), 5, -1).random_return(2)
+    assert [text for _, text in log.take()] == ["measuring the random policy"]
 
 
 def test_the_random_policy_plays_the_first_episodes_of_each_row_and_not_the_shortest():

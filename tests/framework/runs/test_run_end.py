@@ -199,6 +199,15 @@ def test_a_damaged_older_checkpoint_is_left_out_of_the_choice(capsys: pytest.Cap
     assert digest(task / "models/best/state.safetensors") == best
 
 
+def test_a_damaged_best_model_names_the_one_to_play_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    task = train("run")
+    (task / "models/best/state.safetensors").write_bytes(b"damaged")
+    assert main(["evaluate", "run"]) == 2
+    said = "models/best is damaged: state.safetensors does not match its checksum; the newest checkpoint is the model"
+    assert f"{said} latest: --model latest\n" in capsys.readouterr().err
+    assert main(["evaluate", "run", "--model", "latest"]) == 0
+
+
 def test_the_best_model_is_there_at_every_moment_of_a_resume(monkeypatch: pytest.MonkeyPatch) -> None:
     """CKP-6: the checkpoint of a finished run without online evaluation knows of no best model."""
     train("run")
@@ -316,7 +325,7 @@ def test_sys_exit_in_an_environment_is_an_error_with_a_save(
     monkeypatch.setattr(SingleProcess, "round", exits)
     train("run", status=2)
     said = capsys.readouterr().err
-    assert "the environment called sys.exit(3) in step" in said
+    assert "failed in step 10 of row 0: the environment called sys.exit(3) at test_run_end.py" in said
     assert said.index("error:") < said.index("to resume: python main.py resume tasks/run")
     assert CheckpointStore(Path("tasks/run/models")).numbers() == [50, 69]
 
