@@ -394,9 +394,15 @@ class _LogFile(logging.FileHandler):
             super().emit(record)
 
     def flush(self) -> None:
+        """Writes what waits. On a full disk it goes on to wait: an error here would hide the one of the run's data."""
         if os.getpid() == self._process:
             self._write_waiting()
-            super().flush()
+            with contextlib.suppress(OSError):
+                super().flush()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # as in flush
+            super().close()
 
     def _open(self) -> Any:
         return open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=regular)

@@ -1,6 +1,7 @@
 """Video, learning curve and console of a run."""
 
 import io
+import logging
 import os
 import re
 import signal
@@ -752,6 +753,17 @@ def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
     console.start(Progress(), best=200.0)
     console.evaluation(evaluated(200.0), Count(update=1), True)
     assert not stream.getvalue().endswith("the best so far\n")
+    console.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is a full disk")
+def test_a_full_disk_costs_lines_of_the_log_and_not_the_run(tmp_path: Path) -> None:
+    console = Console(tmp_path / "log.txt", GeneralConfig(), io.StringIO())
+    (file,) = (handler for handler in LOGGER.handlers if isinstance(handler, logging.FileHandler))
+    file.setStream(open("/dev/full", "w", encoding="utf-8"))  # noqa: SIM115  # the handler closes it
+    console.note("a line")
+    file.later("another one")
+    file.flush()
     console.close()
 
 
