@@ -82,6 +82,8 @@ def shown_on(screen: terminal.Screen, now: Callable[[], str] = lambda: "") -> It
     finally:
         with terminal.LOCK:
             _shown.remove(shown)
+            for before in _shown[-1:]:
+                before.screen.resume()
             idle = not _shown
         if idle:
             _end()

@@ -82,6 +82,9 @@ class Screen:
             else:
                 self._put(*self.picture)
 
+    def resume(self) -> None:
+        """Shows what follows again, after another screen did: the time in between was not silent."""
+
     def say(self, text: str, style: str = "") -> None:
         """Prints a line that stays. style: color, for a terminal that has colors."""
 
@@ -191,6 +194,9 @@ class Plain(Screen):
 
     def rest(self) -> None:
         """Leaves what is printed."""
+
+    def resume(self) -> None:
+        self._next = time.monotonic() + self._seconds
 
     def say(self, text: str, style: str = "") -> None:
         with LOCK:

@@ -18,7 +18,7 @@ from config.program import ROOT
 from config.tell.cells import cells
 from framework.record.console import Console, pausing_for
 from framework.screen import stages, terminal
-from framework.screen.stages import each, part, stage
+from framework.screen.stages import each, look, part, stage
 from framework.screen.text import cut, wrapped
 
 LONGEST = 1.5
@@ -104,6 +104,23 @@ def test_in_a_pipe_a_command_tells_its_stage_every_thirty_seconds_on_stderr(
     output = capsys.readouterr()
     assert output.err.splitlines() == [f"reading data: 2 of 9 files, {s} so far" for s in ("0:30", "1:00")]
     assert output.out == ""
+
+
+def test_a_command_tells_no_short_stage_after_a_run_that_has_shown_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time in which another screen was written to is no silence: what is closed at the end is not told."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    with stages.shown_on(terminal.Plain(terminal.Steady(stream), 30.0, announces=False)):
+        with stages.shown_on(terminal.Screen()):
+            clock[0] = 100.0
+        with stage("closing 10 environments"):
+            pass
+        assert not stream.getvalue()
+        with stage("copying"):
+            clock[0] = 131.0
+            look()
+        assert stream.getvalue() == "copying, 0:31 so far\n"
 
 
 def test_the_innermost_stage_is_shown_and_then_the_one_around_it() -> None:
