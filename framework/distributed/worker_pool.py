@@ -1,5 +1,6 @@
 """Manages the workers of a run from the driver: requests, deaths and replacements."""
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.throttle import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
+from framework.log import LOGGER
 from framework.loop.backend import WorkerLost
 from framework.policies.policy_plan import plan
 
@@ -30,6 +32,9 @@ END_SECONDS = 1.0
 """Seconds workers get to close their environments."""
 LONGEST_FRAGMENT = 128
 """Largest number of steps of a fragment of workers that run ahead for a replay memory."""
+
+_COLORS = re.compile(r"\x1b\[\d*m")
+"""Escape sequences with which Ray colors the first lines of its tracebacks."""
 
 
 class Request(NamedTuple):
@@ -207,9 +212,8 @@ class WorkerPool:
             # Ray's error of a task is also an instance of its cause: the death of a learner whose weights it was given
             cause = ray_errors.raised(kinds, error)
             if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
-                cause.add_note(
-                    tr("In worker {number}:\n{error}", number=worker.number, error=error)
-                )  # for the log: only Ray has it
+                said = _COLORS.sub("", str(error))  # the traceback, which only Ray has
+                LOGGER.error("%s", tr("In worker {number}:\n{error}", number=worker.number, error=said))
                 raise cause from None
             raise JoystickError(
                 "worker {number}: {reason}", number=worker.number, reason=ray_errors.reason(error)

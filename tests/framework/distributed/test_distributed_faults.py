@@ -1,5 +1,6 @@
 """Deaths, and going on from a saved state, with a Ray that runs everything in this process."""
 
+import logging
 from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 import torch.distributed
 
+from envs.base import EnvError
 from framework.collect.collector import Collector
 from framework.distributed import ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.ray_backend import _of_meeting
 from framework.errors import JoystickError
+from framework.log import Lines
 from framework.loop.backend import Lost, WorkerLost
 from tests.tools.distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 from tests.tools.fake_ray import FakeRay, RayActorError, RayTaskError
@@ -205,6 +208,19 @@ def test_a_worker_that_was_given_what_a_dead_learner_made_has_not_died():
     with pytest.raises(Lost, match="a learner died"):
         backend.pool._failed(worker, OfBothKinds(RayActorError("gone\n\tclass_name: LearnerActor")))
     assert worker.deaths == 0
+
+
+def test_the_traceback_of_an_environment_in_a_worker_is_in_the_log_alone_and_without_colors():
+    class InColors(RayTaskError):
+        def __str__(self):
+            return "\x1b[36mray::Worker.collect()\x1b[39m\n  File env.py"
+
+    backend = remote(config_of("DQN", workers=1))
+    log = Lines("INFO")
+    with log.captured(), pytest.raises(EnvError, match="it broke") as caught:
+        backend.pool._failed(backend.pool.workers[0], InColors(EnvError("it broke")))
+    assert not hasattr(caught.value, "__notes__"), "which the terminal shows"
+    assert log.take() == [(logging.ERROR, "In worker 0:\nray::Worker.collect()\n  File env.py")]
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
