@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from config.model.memory_spec import RolloutSpec
 from config.read.loader import ConfigError, RunConfig
 from config.read.search_space import LISTS, Domain
 from config.read.tuning import TuneConfig, Tuning
@@ -154,9 +155,20 @@ class RunPlan(TuningPlan):
     def notes(self) -> list[str]:
         """Remarks on how the configurations of the first trials were decided, each once."""
         of_trials = [note for settings in self.first for note in self.config(settings).notes]
-        notes = list(dict.fromkeys([*self.tuning.notes, *of_trials]))
+        notes = list(dict.fromkeys([*self._of_rungs(), *self.tuning.notes, *of_trials]))
         more = len(notes) - MOST_NOTES
         return [*notes[:MOST_NOTES], *([tr("and {notes}", notes=counted(more, "other note"))] if more > 0 else [])]
+
+    def _of_rungs(self) -> Iterator[str]:
+        """Yields a remark if no update comes before the first comparison, for which trials have to go on."""
+        until, batch = self.rungs[0], max(_batch(self.config(settings)) for settings in self.first)
+        if until is not None and until < batch:
+            yield tr(
+                "trials are compared at step {step:,} first, and a batch has up to {batch:,} steps: they are trained "
+                "to its end, since nothing is learned before; take a larger tune_cfg.rungs or a smaller batch_size",
+                step=until,
+                batch=batch,
+            )
 
     # checks -----------------------------------------------------------------------------------------------
 
@@ -319,3 +331,11 @@ def _explored(domain: Domain, value: Any, random: np.random.Generator) -> Any:
     if anew:
         return draw(domain, random)
     return value if domain.kind in LISTS else within(domain, value * factor)
+
+
+def _batch(config: RunConfig) -> int:
+    """Returns the environment steps of a window that is learned from at once; 0 if the run has none."""
+    memory = None if config.policies else config.algo.memory(config.env.n_envs)
+    if not isinstance(memory, RolloutSpec) or memory.unit != "steps":
+        return 0
+    return memory.length * config.env.n_envs

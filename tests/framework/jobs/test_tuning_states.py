@@ -195,6 +195,21 @@ def without_disk(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("disk")]
 
 
+@pytest.mark.parametrize(("batch", "told"), [(256, True), (64, False)])
+def test_a_first_comparison_before_the_end_of_a_batch_is_remarked(
+    batch: int, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("tune.yaml").write_text(
+        "general_cfg: {algo_name: PPO, env_name: gym, max_total_step: 300}\n"
+        f"algo_cfg: {{batch_size: {batch}, sgd_batch_size: 32, lr: {{log: [1e-4, 1e-2]}}}}\n"
+        "env_cfg: {id: CartPole-v1}\ntune_cfg: {scheduler: halving, samples: 3}\n"
+    )
+    assert run("tune", "--yaml", "tune.yaml", "--dry-run") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "3 to step 100" in out
+    assert ("trials are compared at step 100 first, and a batch has up to 256 steps" in out) is told
+
+
 def test_a_dry_run_of_a_search_shows_its_first_batch(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("optuna")
     written(FOUR.replace("{grid: [0.1, 0.2, 0.3, 0.4]}", "{log: [0.1, 0.9]}"))
