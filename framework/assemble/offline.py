@@ -12,8 +12,11 @@ from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import resources
 from framework.collect.env_calls import Watch
-from framework.memory.offline_data import OfflineData, has_masks, mean_return, select_data, updates_of
+from framework.memory.offline_data import OfflineData, changes_of, has_masks, mean_return, select_data, updates_of
 from framework.policies.policy_plan import PolicyPlan
+
+MOST_NOTES = 3
+"""Number of notes on the data that a run prints; many files may have one each."""
 
 
 def offline_data(config: RunConfig, policy: PolicyPlan, seed: int) -> OfflineData | None:
@@ -57,6 +60,16 @@ def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> 
 def memory_of(config: RunConfig) -> MemorySpec | None:
     """Returns what a run of a single policy learns from; None with several."""
     return None if config.policies else config.algo.memory(config.env.n_envs)
+
+
+def change_notes(config: RunConfig) -> Iterator[str]:
+    """Yields what was added to the given data, left out of them or seen in them."""
+    if (data := data_of(config, memory_of(config))) is None:
+        return
+    notes = changes_of(data)
+    yield from (f"algo_cfg.data: {note}" for note in notes[:MOST_NOTES])
+    if (more := len(notes) - MOST_NOTES) > 0:
+        yield tr("algo_cfg.data: {count:,} more notes of this kind; python main.py data lists them", count=more)
 
 
 def data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:

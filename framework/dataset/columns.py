@@ -1,5 +1,6 @@
 """Columns of transitions under one set of names, and the checks that every format shares."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -85,7 +86,22 @@ def missing(column: str, names: list[str]) -> str:
             "off; there is {names}",
             names=there,
         )
-    return tr("{column} is missing; there is {names}", column=tr(" or ").join(NAMES[column][:2]), names=there)
+    aliases = NAMES[column]
+    if parts := [name for name in names if re.fullmatch(rf"(?:{'|'.join(aliases)})[\W_]*\d+\W*", name)]:
+        return tr(
+            "{column} is missing; {part} is a single number of it, and one array [steps, numbers] is needed, or "
+            "one column of lists; there is {names}",
+            column=column,
+            part=parts[0],
+            names=there,
+        )
+    listed = ", ".join(aliases[:-1]) + tr(" or ") + aliases[-1]
+    return tr(
+        "{column} is missing, which may be called {aliases}; there is {names}",
+        column=column,
+        aliases=listed,
+        names=there,
+    )
 
 
 # --------------------------------------------------------------------------------------------------- values
@@ -124,11 +140,20 @@ def checked(block: Block) -> Block:
         columns[name] = _flags(name, columns[name], block)
     if "done" in columns:
         columns["terminated"] = columns.pop("done") & ~columns["truncated"]
-    with np.errstate(over="ignore"):
-        columns["reward"] = columns["reward"].astype(np.float32, copy=False)
     for name in ("obs", "action", "reward", "next_obs"):
         if name in columns:
             _finite(name, columns[name], block)
+    with np.errstate(over="ignore"):
+        rewards = columns["reward"].astype(np.float32, copy=False)
+    if (beyond := np.flatnonzero(~np.isfinite(rewards))).size:
+        step = int(beyond[0])
+        raise DataError(
+            "reward of {where} is {value}, and rewards are float32, up to {most:.3g}",
+            where=block.where(step),
+            value=columns["reward"][step],
+            most=np.finfo(np.float32).max,
+        )
+    columns["reward"] = rewards
     _check_shapes(at, columns)
     return block._replace(columns=columns)
 

@@ -107,6 +107,13 @@ def _in_folder(folder: Path) -> list[Path]:
             if place != folder and (fault := fault_below(folder)):
                 raise DataError(fault)
             return files
+    if files := [path for path in folder.iterdir() if suffix_of(path) not in ("", traces.SUFFIX)]:
+        raise DataError(
+            "{folder} is neither a task directory nor a data set of Minari; its data files are named by a pattern: "
+            "add {pattern}",
+            folder=as_written(folder),
+            pattern=f"/*{suffix_of(min(files))}",
+        )
     raise DataError(
         "{folder} is a folder without data: no results/trajs*, no traces; "
         "general_cfg.collect_traj=true makes a run write them",
@@ -132,7 +139,8 @@ def _usable(path: Path) -> Path:
         raise DataError("{path} is not a regular file", path=as_written(path))
     if not suffix_of(path):
         raise DataError(
-            "{path} is none of the data files that are read: {suffixes}",
+            "{path} is none of the data files that are read: {suffixes}; docs/data_files.md says how arrays and "
+            "tables become one",
             path=as_written(path),
             suffixes=", ".join(SUFFIXES),
         )

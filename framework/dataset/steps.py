@@ -12,6 +12,8 @@ from framework.screen.formatting import counted
 
 FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
 """Columns of all data; some have the columns of MASKS too."""
+ORDER_STEPS = 1000
+"""Least number of steps of a file whose order is looked at, if it has as many."""
 
 
 @dataclass
@@ -28,6 +30,10 @@ class Changes:
     """True if truncated was not given."""
     no_reward: bool = False
     """True if rewards were not given."""
+    followed: int = 0
+    """Number of the first steps with a next_obs of their own and a step after them in their episode."""
+    unrelated: int = 0
+    """Number of these whose next_obs is not the obs of the step after them."""
 
     def notes(self) -> Iterator[str]:
         """Yields a sentence on each."""
@@ -37,6 +43,14 @@ class Changes:
             why = tr("truncated is not given") if self.no_truncated else tr("no flag marks it")
             yield tr(
                 "the last step of {count} counts as truncated: {why}", count=counted(self.unmarked, "episode"), why=why
+            )
+        if self.unrelated > self.followed / 2:  # a few may have an obs that was changed later
+            yield tr(
+                "next_obs of {unrelated:,} of the first {followed:,} steps within episodes is not the obs of the step "
+                "after them, as in order of time: episodes, with their returns and lengths, may not be those that "
+                "were played",
+                unrelated=self.unrelated,
+                followed=self.followed,
             )
         if self.dropped:
             yield (
@@ -72,6 +86,8 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
         if whole and len(ends) and not ends[-1]:
             columns["truncated"] = _with_last(columns["truncated"])
             changes.unmarked += 1
+        if "next_obs" in columns and changes.followed < ORDER_STEPS:
+            _look_at_order(columns, changes)
         if "next_obs" not in columns or ("action_mask" in columns and "next_action_mask" not in columns):
             columns, held = _followed(columns, changes)
         if "next_action_mask" in columns:
@@ -80,6 +96,15 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
             )
         if len(columns["reward"]):
             yield {name: columns[name] for name in (*FINAL, *MASKS) if name in columns}
+
+
+def _look_at_order(columns: Columns, changes: Changes) -> None:
+    """Counts the steps whose next_obs the next step of their episode has as its obs, up to the precision of a file."""
+    inside = ~(columns["terminated"] | columns["truncated"])[:-1]
+    after, obs = columns["next_obs"][:-1][inside], columns["obs"][1:][inside]
+    changes.followed += len(obs)
+    equal = np.isclose(after, obs, 1e-2, 1e-2).all(axis=tuple(range(1, obs.ndim)))
+    changes.unrelated += int((~equal).sum())
 
 
 def _with_last(flags: np.ndarray) -> np.ndarray:

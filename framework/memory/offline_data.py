@@ -163,6 +163,11 @@ def mean_return(spec: DataSpec, seed: int) -> float:
     return float(learned_returns(summary, _chosen(spec, summary, seed)[0]).mean())
 
 
+def changes_of(spec: DataSpec) -> list[str]:
+    """Returns what was added to the data, left out of them or seen in them, a sentence for each."""
+    return _opened(spec).notes
+
+
 def has_masks(spec: DataSpec) -> bool:
     """Returns True if the data have action masks."""
     return bool(_opened(spec).summary.mask)

@@ -210,6 +210,24 @@ def test_a_partial_last_episode_is_truncated_and_noted(tmp_path: Path) -> None:
     assert data.notes == [f"{tmp_path}/a.npz: the last step of 1 episode counts as truncated: no flag marks it"]
 
 
+@pytest.mark.parametrize("moved", [2, 1, 0])
+def test_steps_that_do_not_follow_each_other_are_noted(tmp_path: Path, moved: int) -> None:
+    content = flat(episode(6), episode(6, 20))
+    order = np.random.default_rng(1).permutation(12) if moved == 2 else np.arange(12)
+    content = {name: column[order] for name, column in content.items()}
+    if moved == 1:  # a few may differ, such as those whose obs was changed later
+        content["next_obs"][2] += 1
+    said = "steps within episodes is not the obs of the step after them"
+    assert any(said in note for note in open_data(npz(tmp_path / "a.npz", content)).notes) == (moved == 2)
+
+
+def test_an_array_for_each_number_of_an_observation_is_told_as_such(tmp_path: Path) -> None:
+    content = flat(*THREE)
+    parts = {f"obs_{number}": numbers for number, numbers in enumerate(content.pop("obs").T)}
+    with pytest.raises(DataError, match="obs_0 is a single number of it, and one array"):
+        open_data(pickled(tmp_path / "a.pkl", content | parts))
+
+
 def test_done_is_either_end_beside_truncated_and_terminated_alone(tmp_path: Path) -> None:
     content = flat(*THREE)
     given = {NAME: content[name] for name, NAME in (("obs", "obs"), ("action", "actions"), ("reward", "rewards"))}

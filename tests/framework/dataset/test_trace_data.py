@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_a_sentence_with_the_line(columns, message):
         ("{nonsense}\n", "line 1: it is not JSON"),
         ("", "it holds no transition"),
         ("[" * 100_000 + "\n", "line 1: "),
-        ('{"type": "SampleBatch"}\n', "line 1: obs or observations is missing"),
+        ('{"type": "SampleBatch"}\n', "line 1: obs is missing, which may be called obs,"),
     ],
 )
 def test_a_damaged_file_is_a_sentence(text, message):

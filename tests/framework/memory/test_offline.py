@@ -54,6 +54,21 @@ def write(path: Path, returns: list[float], length: int = 4, obs: int = 4, actio
     return path
 
 
+def test_a_run_says_what_was_seen_in_its_data(tmp_path: Path) -> None:
+    """Of many files, which may all lack the same, the first ones."""
+    for number in range(5):
+        with np.load(write(tmp_path / f"{number}.npz", [1, 2])) as file:
+            columns = {name: column[:-1] for name, column in file.items()}
+        np.savez(tmp_path / f"{number}.npz", **columns)
+    small = {"save_fig": False, "max_update": 2, "seed": 1}
+    settings = {"data": f"{tmp_path}/*.npz", "batch_size": 8, "actor_layers": [SMALL]}
+    with joystick.Run("BC", "CartPole-v1", into=tmp_path / "run", general_cfg=small, algo_cfg=settings) as run:
+        run.train()
+    log = (tmp_path / "run/logs/log.txt").read_text(encoding="utf-8")
+    assert log.count("the last step of 1 episode counts as truncated: ") == log.count("algo_cfg.data: ") - 1 == 3
+    assert "algo_cfg.data: 2 more notes of this kind" in log
+
+
 def spec_of(env: str = "CartPole-v1") -> EnvSpec:
     rows = env_of(env)
     return EnvSpec(env, rows.observation_space, rows.action_space, 1)
