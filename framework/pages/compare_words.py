@@ -20,7 +20,7 @@ from framework.archive.measure import (
 )
 from framework.archive.series import Series, changes_the_task, differing
 from framework.screen import outcome
-from framework.screen.formatting import between, clock, counted, short_cell
+from framework.screen.formatting import between, cell, clock, counted, short_cell
 
 
 def amount(value: float | None) -> str:
@@ -172,7 +172,14 @@ def _tasks(compared: Comparison) -> Iterator[str]:
     paths = [
         path for cells in differing([row.series for row in compared.rows]) for path in cells if changes_the_task(path)
     ]
-    if paths:
+    limits = {row.series.settings.get("general_cfg.max_step") for row in compared.rows}
+    if paths == ["general_cfg.max_step"] and -1 in limits and len(limits) == 2:
+        yield tr(
+            "The series differ in general_cfg.max_step, where -1 is the limit of the environment itself: unless that "
+            "is {limit}, too, they learn different tasks, and the same score may mean less.",
+            limit=cell(max(limits, key=lambda limit: limit != -1)),
+        )
+    elif paths:
         yield tr(
             "The series differ in {settings}: they learn different tasks, and the same score may mean less.",
             settings=", ".join(paths),

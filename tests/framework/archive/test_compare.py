@@ -327,6 +327,19 @@ def test_settings_that_change_the_task_are_named(capsys: pytest.CaptureFixture[s
     assert "The series differ in general_cfg.max_step, env_cfg.gravity: they learn different tasks" in said
 
 
+def test_the_limit_of_the_environment_itself_may_be_that_of_the_other_series(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run from data has -1 where one that collects for some episodes has 200."""
+    make_run(TASKS / "a", general={"max_step": -1})
+    make_run(TASKS / "b", general={"max_step": 500})
+    assert run("compare", "a", "b") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "where -1 is the limit of the environment itself: unless that is 500, too, they learn different tasks" in said
+    )
+
+
 # --------------------------------------------------------------------------------------------- several environments
 
 
