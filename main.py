@@ -7,8 +7,10 @@ import sys
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports needs no traceback
 
-from config.tell.language import tr
+from config.tell.language import UserError, tr
+from config.tell.names import without_password
 from config.tell.system_errors import refusal
+from config.tell.traceback import told
 from framework import commands
 from framework.errors import ERROR, MISTAKE, silence
 from framework.screen.terminal import print_error
@@ -51,7 +53,10 @@ def main(argv: list[str] | None = None) -> int:
     except (KeyboardInterrupt, Exception) as error:
         # what is interrupted may raise an error of its own, as pydantic does while it builds a class
         if not (_interrupts or isinstance(error, KeyboardInterrupt)):
-            raise
+            if not (text := str(error) if isinstance(error, UserError) else told(error)):
+                raise
+            print_error("\n".join([ERROR + without_password(text), *getattr(error, "__notes__", [])]))
+            return MISTAKE
         print(tr("stopped"), file=sys.stderr)
         return 130
 

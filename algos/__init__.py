@@ -115,7 +115,7 @@ def agent_class(package: ModuleType) -> Any:
 def make_agent(package: ModuleType, *arguments: Any) -> Any:
     """Makes an agent of these arguments. That of a user's own is looked at when its functions are called first. Raises
     UnfitError for one that cannot be."""
-    agent = agent_class(package)(*arguments)
-    if not type(agent).__module__.startswith("algos."):
-        import_module("algos.first_calls").look_at(agent)
-    return agent
+    cls = agent_class(package)
+    if cls.__module__.startswith("algos."):
+        return cls(*arguments)
+    return import_module("algos.first_calls").make(cls, arguments)

@@ -1,12 +1,13 @@
 """Looks at what the functions of a user's own agent return, each once, at its first call."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Discrete
 
 from algos.base import Act, Agent, Result, UnfitError
 from algos.common.parts.acting import ActingAgent
@@ -20,7 +21,9 @@ ARGUMENTS = {
 }
 """Functions that an agent of the user's own is likely to define, and what they are called with, in this order."""
 
-
+FaultOf = Callable[..., str | None]
+"""Returns what is wrong with what a function of an agent returned; its arguments are the agent, that, and what the
+function was called with."""
 FORMER = "standardise"
 """Former spelling of a function, which nothing would call."""
 
@@ -29,32 +32,56 @@ def look_at(agent: Agent) -> None:
     """Makes the functions of an agent raise UnfitError at their first call if they return what they must not. Raises it
     for functions that cannot be called with their arguments, and a KEPT by which the agent cannot be saved."""
     if not hasattr(agent, "now"):
-        raise UnfitError(
-            "{agent}: __init__ has to begin with super().__init__(cfg, spec, streams, device)", agent=_name(agent)
-        )
+        raise _without_base(agent)
     if hasattr(agent, FORMER):
         raise UnfitError("{agent} has {former}, whose name is standardize now", agent=_name(agent), former=FORMER)
     _look_at_arguments(agent)
     _look_at_kept(agent)
-    for function in ("act", "sample_action", "predict_action", "evaluate_action"):
+    acting = ("act", "sample_action", "predict_action", "evaluate_action")
+    faults: dict[str, FaultOf] = {name: _fault_of_act for name in acting}
+    faults |= {"prepare": _fault_of_batch, "update": _fault_of_result}
+    for function, fault_of in faults.items():
         if hasattr(agent, function):
-            setattr(agent, function, partial(_called, agent, function, _fault_of_act))
-    agent.update = partial(_called, agent, "update", partial(_fault_of_result, agent))  # type: ignore[method-assign]
+            setattr(agent, function, partial(_first_call, agent, function, fault_of))
+
+
+def make(cls: type[Agent], arguments: tuple[Any, ...]) -> Agent:
+    """Makes an agent, and looks at it. Raises UnfitError for an __init__ that cannot be called with these arguments, or
+    that uses the agent before its base is made."""
+    _look_at_arguments_of(cls, "__init__", cls, ("cfg", "spec", "streams", "device"))
+    try:
+        agent = cls(*arguments)
+    except AttributeError as error:
+        if isinstance(error.obj, Agent) and not hasattr(error.obj, "now"):
+            raise _without_base(error.obj) from error
+        raise
+    look_at(agent)
+    return agent
+
+
+def _without_base(agent: Agent) -> UnfitError:
+    return UnfitError(
+        "{agent}: __init__ has to begin with super().__init__(cfg, spec, streams, device)", agent=_name(agent)
+    )
 
 
 def _look_at_arguments(agent: Agent) -> None:
     for function, arguments in ARGUMENTS.items():
-        try:
-            if function != "act" or isinstance(agent, ActingAgent):  # in other agents a function of their own
-                inspect.signature(getattr(agent, function)).bind(*arguments)
-        except TypeError as error:
-            raise UnfitError(
-                "{function} of {agent} is called with ({arguments}): {error}",
-                function=function,
-                agent=_name(agent),
-                arguments=", ".join(arguments),
-                error=error,
-            ) from None
+        if function != "act" or isinstance(agent, ActingAgent):  # in other agents a function of their own
+            _look_at_arguments_of(type(agent), function, getattr(agent, function), arguments)
+
+
+def _look_at_arguments_of(cls: type[Agent], name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise UnfitError(
+            "{function} of {agent} is called with ({arguments}): {error}",
+            function=name,
+            agent=_name_of(cls),
+            arguments=", ".join(arguments),
+            error=error,
+        ) from None
 
 
 def _look_at_kept(agent: Agent) -> None:
@@ -85,29 +112,61 @@ def _look_at_kept(agent: Agent) -> None:
             raise UnfitError("KEPT of {agent}: {error}", agent=_name(agent), error=error) from error
 
 
-def _called(agent: Agent, function: str, fault_of: Callable[[Any], str | None], *args: Any, **kwargs: Any) -> Any:
-    """Calls a function of the class for the first time, and leaves later calls to it."""
+def _first_call(agent: Agent, function: str, fault_of: FaultOf, *args: Any, **kwargs: Any) -> Any:
+    """Calls a function of the class for the first time, and looks at what it returns. Later calls are the function's
+    own: this one stands in its place until now."""
     vars(agent).pop(function, None)
-    value = getattr(agent, function)(*args, **kwargs)
-    if (fault := fault_of(value)) is not None:
+    try:
+        value = getattr(agent, function)(*args, **kwargs)
+    except KeyError as error:
+        if args and isinstance(batch := args[0], dict) and error.args[0] not in batch:
+            error.add_note(
+                tr("{function} is called with the columns {names}", function=function, names=", ".join(batch))
+            )
+        raise
+    if (fault := fault_of(agent, value, *args)) is not None:
         raise UnfitError("{function} of {agent} returned {fault}", function=function, agent=_name(agent), fault=fault)
     return value
 
 
 def _name(agent: Agent) -> str:
-    return f"{type(agent).__module__}.{type(agent).__qualname__}"
+    return _name_of(type(agent))
 
 
-def _fault_of_act(act: Any) -> str | None:
+def _name_of(cls: type[Agent]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _fault_of_act(agent: Agent, act: Any, obs: Any, *_: Any) -> str | None:
     """Returns what came instead of an Act, and what is expected; None for an Act."""
     if not isinstance(act, Act):
         return tr("{kind}; expected an Act of algos.base, such as Act(action)", kind=_kind(act))
     if not isinstance(act.action, np.ndarray):
         return tr("an Act whose action is {kind}; expected a numpy array", kind=_kind(act.action))
+    space = getattr(agent.spec, "action_space", None)
+    if space is None or space.shape is None or agent.spec.agents > 1:
+        return None
+    if act.action.shape != (expected := (len(obs), *space.shape)):
+        return tr(
+            "an Act whose action is {kind}; expected the shape {expected}", kind=_kind(act.action), expected=expected
+        )
+    if isinstance(space, Discrete) and not all(space.contains(action) for action in act.action):
+        return tr(
+            "an Act whose actions are {actions}; expected whole numbers from 0 to {most}",
+            actions=act.action,
+            most=space.n - 1,
+        )
     return None
 
 
-def _fault_of_result(agent: Agent, result: Any) -> str | None:
+def _fault_of_batch(agent: Agent, batch: Any, *_: Any) -> str | None:
+    """Returns what came instead of a dict of columns, and what is expected; None for a dict."""
+    if isinstance(batch, dict):
+        return None
+    return tr("{kind}; expected the columns for update, a dict of tensors", kind=_kind(batch))
+
+
+def _fault_of_result(agent: Agent, result: Any, *_: Any) -> str | None:
     """Returns what came instead of a Result, and what is expected; None for a Result."""
     if not isinstance(result, Result):
         return tr("{kind}; expected a Result of algos.base, such as Result(metrics)", kind=_kind(result))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from config.model import bounds
 from config.model.inherit import Condition, Inheriting
 from config.program import PROGRAM
-from config.tell.language import tr
+from config.tell.language import UserError, tr
 
 
 class Problem(NamedTuple):
@@ -94,8 +94,17 @@ class Strict(BaseModel, metaclass=Inheriting):
         return iter(())
 
     def checks(self) -> Iterator[Problem]:
-        """Yields the problems, and violations of the rules that all sections of this kind share."""
-        yield from self.problems()
+        """Yields the problems, and violations of the rules that all sections of this kind share. Raises UserError for
+        a section of the user's own that yields something else."""
+        for problem in self.problems():
+            if not isinstance(problem, Problem):
+                raise UserError(
+                    "problems of {config} yields {problem!r}; expected a Problem of config.model.fields, such as "
+                    "Problem(setting, sentence)",
+                    config=f"{type(self).__module__}.{type(self).__qualname__}",
+                    problem=problem,
+                )
+            yield problem
 
     def changed(self, key: str) -> bool:
         """Returns True if the setting differs from its default."""

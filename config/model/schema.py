@@ -11,6 +11,7 @@ from config.model.course import varies
 from config.model.fields import Fraction, PositiveInt, Problem, Strict
 from config.model.inherit import Condition
 from config.model.memory_spec import MemorySpec
+from config.tell.language import UserError
 
 # ------------------------------------------------------------------------------------ sections of algo and env
 
@@ -90,7 +91,10 @@ class AlgoConfig(Strict):
 
     def memory(self, rows: int) -> MemorySpec:
         """Returns the memory that this algorithm needs for this number of environment rows."""
-        raise NotImplementedError
+        raise UserError(
+            "{config} has no function memory(rows), which returns a RolloutSpec or a ReplaySpec",
+            config=f"{type(self).__module__}.{type(self).__qualname__}",
+        )
 
     def needs_global_state(self) -> bool:
         """Returns True if it learns from the state of the whole multi-agent environment."""

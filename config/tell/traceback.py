@@ -1,20 +1,70 @@
-"""Tracebacks of errors that a user can cause, as a notebook shows them: the lines of the user, and the message."""
+"""Tracebacks of errors that a user can cause, as a notebook and the command line show them: the lines of the user, and
+the message."""
 
+import builtins
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from traceback import format_exception
+from traceback import FrameSummary, StackSummary, format_exception
 from types import TracebackType
 from typing import Any
+
+from config.tell.names import did_you_mean
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OURS = (
     *(f"{_ROOT / package}/" for package in ("algos", "config", "envs", "framework")),
-    str(_ROOT / "joystick.py"),
+    *(str(_ROOT / file) for file in ("joystick.py", "main.py")),
     contextlib.__file__,
 )
 """Beginnings of the paths of this program's files, and of what only passes its calls on."""
+_LIBRARIES = {"site-packages", "dist-packages"}
+"""Folders of installed packages."""
+
+
+def told(error: BaseException) -> str:
+    """Returns an error of code of the user's own as the command line shows it: kind and text, and the lines of the user
+    that it has passed. Empty if there are none."""
+    if not (lines := list(_own_lines(error))):
+        return ""
+    kind, *text = f"{type(error).__name__}: {error}".splitlines()
+    rest = "".join(StackSummary.from_list(lines).format()).rstrip()
+    return "\n".join(["".join([kind.rstrip(": "), _meant(error)]), *text, rest])
+
+
+def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
+    """Yields the lines of the user that an error has passed, the last one where it was raised."""
+    for line in _each(error.__traceback__):
+        code = line.tb_frame.f_code
+        if _is_own(code.co_filename):
+            yield FrameSummary(_shown(code.co_filename), line.tb_lineno, code.co_name, lookup_line=True)
+    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):  # that line has not been run
+        yield FrameSummary(_shown(error.filename), error.lineno or 1, "<module>")
+
+
+def _is_own(file: str) -> bool:
+    """Returns True for a file that is neither of this program nor of Python and its packages."""
+    if not os.path.isfile(file) or file.startswith((*_OURS, os.path.dirname(os.__file__) + os.sep)):
+        return False
+    return not _LIBRARIES & set(Path(file).parts)
+
+
+def _shown(file: str) -> str:
+    """Returns a path from the current folder, if the file is in it."""
+    path, folder = Path(file), Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+
+def _meant(error: BaseException) -> str:
+    """Returns the end of a sentence about a name that there is not: the nearest one that there is."""
+    if isinstance(error, AttributeError) and error.name and error.obj is not None:
+        return did_you_mean(error.name, (name for name in dir(error.obj) if name[:1] != "_"))
+    if isinstance(error, NameError) and error.name and (lines := [*_each(error.__traceback__)]):
+        frame = lines[-1].tb_frame
+        return did_you_mean(error.name, {**frame.f_locals, **frame.f_globals, **vars(builtins)})
+    return ""
 
 
 def concise(error: BaseException) -> list[str]:

@@ -7,11 +7,12 @@ from gymnasium.spaces import Box, Space
 
 import algos
 from config.model.composite import Composite, kinds_of
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MemorySpec, ReplaySpec
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.tell.language import either, tr
 from envs.base import VectorEnv
 from framework.assemble.resources import LEAST_OBSERVATION, keeps_frames
+from framework.errors import JoystickError
 
 ALGORITHM = "algo_name"
 """In the place of a setting: the algorithm itself."""
@@ -118,6 +119,12 @@ def needs_of(algo: Any, name: str, default: Any = None) -> Needs:
 def _asked(algo: Any) -> frozenset[str]:
     learns = getattr(algo, "train", True)
     spec = algo.memory(rows=1) if learns and algo.LEARNS else None
+    if learns and algo.LEARNS and not isinstance(spec, MemorySpec):
+        raise JoystickError(
+            "memory of {config} returned {spec}; expected a RolloutSpec or a ReplaySpec",
+            config=f"{type(algo).__module__}.{type(algo).__qualname__}",
+            spec=spec,
+        )
     replay = spec if isinstance(spec, ReplaySpec) else None
     expert = algo.asked_expert() if learns else None
     needs = {

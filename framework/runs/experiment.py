@@ -620,13 +620,13 @@ class Experiment:
         a bad number the agent itself is spoilt, and the earlier checkpoints count. A stop is no failure."""
         try:
             yield
-        except Lost:
+        except (Lost, Interrupted):
             raise
         except Stopped:
             with contextlib.suppress(OSError):
                 self.task.write_run({"outcome": "interrupted", "finished": False})
             raise
-        except (UserError, OSError, MemoryError, RuntimeError) as error:
+        except Exception as error:
             if not self.is_own:  # a child that an environment or a callback has forked ends here
                 raise
             self.console.log_traceback(error)
@@ -636,7 +636,8 @@ class Experiment:
             with contextlib.suppress(OSError):  # the disk may be full
                 self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
-                    run_files.write_failure(self.task, str(error) or type(error).__name__)
+                    kind = "" if isinstance(error, UserError) and str(error) else f"{type(error).__name__}: "
+                    run_files.write_failure(self.task, f"{kind}{error}".rstrip(": "))
             if isinstance(error, OwnLossError | UnfitError):  # in acting, or at the first call of an agent's function
                 raise JoystickError(str(error)) from error
             raise

@@ -1,16 +1,18 @@
 """Mistakes in an algorithm of the user's own: each is one sentence, when its functions are called first."""
 
 import importlib
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
 
 import algos
-from algos.base import Act, Agent, Result, Streams, UnfitError
+from algos.base import Act, Agent, EnvSpec, Result, Streams, UnfitError
 from algos.common.parts.acting import ActingAgent
-from algos.first_calls import look_at
+from algos.first_calls import look_at, make
 
 NAME = r"test_first_calls\.Own"
 
@@ -73,6 +75,52 @@ def test_acting_that_returns_no_act_is_named_with_what_it_returned(act, message)
     look_at(agent)
     with pytest.raises(UnfitError, match=rf"predict_action of .*{NAME} {message}"):
         agent.sample_action(np.zeros((3, 1)), None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("space", "action", "message"),
+    [
+        (
+            Discrete(2),
+            [[0], [1]],
+            r"returned an Act whose action is ndarray of shape \(2, 1\); expected the shape \(2,\)$",
+        ),
+        (
+            Box(-1, 1, (3,)),
+            [0.0, 0.0],
+            r"returned an Act whose action is ndarray of shape \(2,\); expected the shape \(2, 3\)$",
+        ),
+        (Discrete(2), [1, 2], r"returned an Act whose actions are \[1 2\]; expected whole numbers from 0 to 1$"),
+        (Discrete(2), [1, 1], None),
+        (Box(-1, 1, (1,)), [[0.0], [9.0]], None),
+    ],
+)
+def test_actions_that_are_none_of_their_space_are_named_before_the_environment_gets_them(space, action, message):
+    agent = Own(Act(np.array(action)))
+    agent.spec = EnvSpec("own", space, space, 2)
+    look_at(agent)
+    with (
+        nullcontext() if message is None else pytest.raises(UnfitError, match=rf"predict_action of .*{NAME} {message}")
+    ):
+        agent.predict_action(np.zeros((2, 1)), None)
+
+
+def test_a_prepare_that_returns_no_columns_is_named_with_what_it_returned():
+    agent = type("Idle", (Own,), {"prepare": lambda self, window, progress: None})()
+    look_at(agent)
+    with pytest.raises(
+        UnfitError, match=r"prepare of .*\.Idle returned None; expected the columns for update, a dict of"
+    ):
+        agent.prepare({}, None)
+
+
+@pytest.mark.parametrize("name", ["prepare", "update"])
+def test_a_column_that_there_is_not_is_answered_with_those_that_there_are(name):
+    agent = type("Reader", (Own,), {name: lambda self, batch, progress=None: batch["rewards"]})()
+    look_at(agent)
+    with pytest.raises(KeyError) as info:
+        getattr(agent, name)({"obs": 0, "reward": 1}, *([None] if name == "prepare" else []))
+    assert info.value.__notes__ == [f"{name} is called with the columns obs, reward"]
 
 
 def test_a_metric_that_metrics_does_not_name_is_named_with_what_to_write():
@@ -183,6 +231,24 @@ def test_an_agent_that_is_made_without_its_base_is_told_what_to_call():
         UnfitError, match=r"Bare: __init__ has to begin with super\(\).__init__\(cfg, spec, streams, dev"
     ):
         look_at(Bare())
+
+
+def test_an_init_with_other_parameters_is_named_before_it_is_called():
+    with pytest.raises(
+        UnfitError, match=r"__init__ of .*Own is called with \(cfg, spec, streams, device\): too many pos"
+    ):
+        make(Own, (None, None, None, None))
+
+
+def test_an_init_that_uses_the_agent_before_its_base_is_told_what_to_call():
+    class Early(Own):
+        def __init__(self, cfg, spec, streams, device):
+            self.network = torch.nn.Linear(self.spec.rows, 1)
+
+    with pytest.raises(
+        UnfitError, match=r"Early: __init__ has to begin with super\(\).__init__\(cfg, spec, streams, dev"
+    ):
+        make(Early, (None, None, None, None))
 
 
 # ------------------------------------------------------------------------------------------------------- packages

@@ -112,3 +112,47 @@ def test_without_a_notebook_of_a_known_version_all_is_shown(monkeypatch, version
     lines = error_of(raising(JoystickError("no lr")))._render_traceback_()
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[-1].endswith("JoystickError: no lr")
+
+
+OWN = """def f():
+    return batch.rewrad
+"""
+
+
+def own_error(folder, code=OWN, **names):
+    """Returns the error of a program of ours that calls a function in a file of the user's own."""
+    (folder / "own.py").write_text(code)
+    theirs = function(str(folder / "own.py"), code, **names)
+    inner = function(str(ours._ROOT / "framework" / "loop.py"), "def f():\n call()", call=theirs)
+    with pytest.raises(Exception) as info:  # noqa: PT011 - of any kind
+        inner()
+    tested = info.value.__traceback__.tb_next.tb_next  # without the lines of this test
+    return info.value.with_traceback(tested)
+
+
+def test_the_command_line_shows_the_lines_of_the_user_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    error = own_error(tmp_path, batch=types.SimpleNamespace(reward=1))
+    kind = "AttributeError: 'types.SimpleNamespace' object has no attribute 'rewrad'; did you mean reward?"
+    assert ours.told(error) == f'{kind}\n  File "own.py", line 2, in f\n    return batch.rewrad'
+
+
+def test_a_name_that_there_is_not_is_answered_with_the_nearest(tmp_path):
+    error = own_error(tmp_path, "def f():\n    reward = 1\n    return rewrad\n")
+    assert ours.told(error).startswith("NameError: name 'rewrad' is not defined; did you mean reward?\n")
+
+
+def test_a_line_that_python_cannot_read_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text("class Agent\n")
+    with pytest.raises(SyntaxError) as info:
+        compile("class Agent\n", str(tmp_path / "agent.py"), "exec")
+    error = info.value.with_traceback(None)
+    assert ours.told(error).endswith('\n  File "agent.py", line 1, in <module>\n    class Agent')
+
+
+def test_an_error_of_the_program_itself_has_no_lines_of_the_user():
+    with pytest.raises(ZeroDivisionError) as info:
+        function(str(ours._ROOT / "framework" / "loop.py"), "def f():\n 1 / 0")()
+    error = info.value.with_traceback(info.value.__traceback__.tb_next)
+    assert ours.told(error) == ""

@@ -4,9 +4,10 @@ import sys
 from functools import partial
 
 from config.read.loader import RunConfig
+from config.read.paths import as_written
 from config.tell.language import UserError, tr
 from framework.disk.task_dir import circumstances
-from framework.errors import ERROR, MISTAKE, CheckpointError
+from framework.errors import ERROR, MISTAKE, CheckpointError, Interrupted
 from framework.runs import run_files, supervisor_pipe
 from framework.runs.experiment import Experiment
 from framework.runs.model import unanswered
@@ -25,7 +26,9 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
             with training:
                 status = _train(training, signals)
             return status or (MISTAKE if training.mirror is not None and training.mirror.is_behind else 0)
-        except (UserError, OSError, MemoryError, RuntimeError) as error:
+        except Exception as error:
+            if training.opened and not isinstance(error, UserError | Interrupted):
+                error.add_note(tr("whole traceback: {path}", path=as_written(training.task.logs / "log.txt")))
             # a checkpoint that does not fit will not fit the next time
             if (command := _resume(training)) and not isinstance(error, CheckpointError):
                 error.add_note(command)
