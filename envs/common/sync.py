@@ -16,6 +16,9 @@ from envs.common import masks
 from envs.common.facts import Codec, EnvFacts, frame_rate
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
+_CHECKS = str(Path(__file__).parent)
+"""Folder of the files that look at what an environment returns."""
+
 
 class Row(gymnasium.Wrapper):
     """One environment whose observations are one array, and whose errors name the place."""
@@ -225,9 +228,11 @@ def _new_world(env: Any) -> None:
 
 
 def described(error: BaseException) -> str:
-    """Returns type, text and code line of an error of the environment; no line if the check of a row raised it."""
+    """Returns type, text and code line of an error of the environment; no line if a check of this program raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    if frames and frames[-1].filename == __file__:
+    if frames and frames[-1].filename.startswith(_CHECKS):
+        if mend := _unfit(frames, error):
+            return mend
         frames.clear()
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     text = str(error)
@@ -236,6 +241,20 @@ def described(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return tr("the environment called sys.exit({code})", code=error.code) + place
     return ": ".join(filter(None, (type(error).__name__, text))) + place
+
+
+def _unfit(frames: traceback.StackSummary, error: BaseException) -> str:
+    """Returns what reset or step has to return, if something else came; empty if that was not it."""
+    line = frames[-1].line or ""
+    if isinstance(error, KeyError) and "getitem" in line:
+        return tr("the observation has no part {part!r}", part=error.args[0])
+    if isinstance(error, AttributeError) and error.obj is None and "info." in line:
+        return tr("info is None; return {} when there is nothing to say")
+    if not isinstance(error, TypeError | ValueError) or "unpack" not in str(error) or "self.env." not in line:
+        return ""
+    if ".reset(" in line:
+        return tr("reset has to return two values, obs and info ({error})", error=error)
+    return tr("step has to return five values, obs, reward, terminated, truncated and info ({error})", error=error)
 
 
 def short(value: Any, limit: int = 200) -> str:

@@ -6,8 +6,14 @@ from numbers import Real
 
 import numpy as np
 
+from config.tell.language import tr
+from config.tell.names import nearest
 from envs.base import EnvError, VectorEnv
 from framework.collect.fragment import Episode, Recorder
+from framework.log import LOGGER
+
+_MISSED: set[str] = set()
+"""Names that an info of this process has lacked, each of which is looked at once."""
 
 
 class EpisodeNumbers(Recorder):
@@ -25,5 +31,16 @@ class EpisodeNumbers(Recorder):
                     name=name,
                     value=value,
                     seed=episode.seed,
+                )
+        for name in set(env.metrics) - info.keys() - _MISSED:
+            _MISSED.add(name)
+            if (near := nearest(name, [key for key in info if key not in env.metrics])) is not None:
+                LOGGER.warning(
+                    tr(
+                        "the environment declares the metric %r, which info does not have at the end of an episode; "
+                        "it has %r, which is written nowhere"
+                    ),
+                    name,
+                    near,
                 )
         return {name: float(value) for name, value in metrics.items()}

@@ -9,7 +9,7 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import SyncVectorEnv
 
 from envs.base import EnvError
@@ -92,13 +92,17 @@ def test_values_that_are_not_finite_stop_the_run_in_their_step(field, word, valu
     env.close()
 
 
+FIVE = "step has to return five values, obs, reward, terminated, truncated and info"
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
         (lambda out: (None, *out[1:]), "ValueError: the observation is no array: None"),
         (lambda out: (list(out[0]), *out[1:]), r"ValueError: the observation is no array: \[.*\]"),
         (lambda out: (out[0], float("nan"), *out[2:]), "ValueError: the reward is nan"),
-        (lambda out: out[:4], r"ValueError: not enough values to unpack \(expected 5, got 4\)"),
+        (lambda out: out[:4], rf"{FIVE} \(not enough values to unpack \(expected 5, got 4\)\)"),
+        (lambda out: None, rf"{FIVE} \(cannot unpack non-iterable NoneType object\)"),
     ],
 )
 def test_a_fault_that_a_row_finds_names_no_line_of_ours(fault, words):
@@ -111,6 +115,25 @@ def test_a_fault_that_a_row_finds_names_no_line_of_ours(fault, words):
     env.step(1)
     with pytest.raises(EnvError, match=rf"failed in step 2 of row 0: {words} \(seed of the episode 8; action 1\)"):
         env.step(1)
+
+
+def test_a_later_reset_of_one_value_is_told_what_to_return():
+    env = Row(corridor_with(reset=lambda self, **_: np.zeros(1))(), "corridor", 0)
+    with pytest.raises(EnvError, match=r"in reset of row 0: reset has to return two values, obs and info \(not enough"):
+        env.reset(seed=8)
+
+
+def test_a_part_that_an_observation_lacks_is_named_without_a_line_of_ours():
+    class Parts(Corridor):
+        observation_space = Dict({"a": Box(-1, 1, (2,)), "b": Discrete(3)})
+
+        def reset(self, *, seed=None, options=None):
+            return {"a": np.zeros(2, np.float32)}, {}
+
+    with pytest.raises(
+        EnvError, match=r"in reset of row 0: the observation has no part 'b' \(seed of the episode 8\)$"
+    ):
+        Row(Parts(), "parts", 0).reset(seed=8)
 
 
 def test_a_row_that_never_began_has_no_seed_in_its_message():

@@ -102,6 +102,20 @@ def test_success_can_be_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [row["success"] for row in read_csv(task / "results" / "train.csv")][:3] == [1.0, 1.0, 1.0]
 
 
+class Misspelled(Lights):
+    metrics = ("success", "swiches", "steps")
+
+
+def test_a_name_that_info_spells_otherwise_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    train(Misspelled)
+    said = "".join(capsys.readouterr()).replace("\n  ", " ")
+    assert said.count("declares the metric") == 1
+    assert "declares the metric 'swiches', which info does not have at the end of an episode; it has 'switches'" in said
+
+
 def train(env: Any) -> None:
     with joystick.Run("REINFORCE", env, general_cfg={"max_episode": 3, "seed": 1}) as run:
         run.train()
