@@ -22,9 +22,10 @@ from config.system.processes import at_fork
 from config.tell.language import tr
 from envs.base import Array, EnvError, VectorEnv
 from envs.common import masks
+from envs.common.error_text import described
 from envs.common.facts import EnvFacts, facts_of
 from envs.common.probe import first_action, probe
-from envs.common.sync import Row, SyncVector, described
+from envs.common.sync import Row, SyncVector
 from envs.common.vector import GymnasiumVector, Masked, end_processes, mode_of
 
 Maker = Callable[[int], gymnasium.Env]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envs.base import EnvError
-from envs.common.sync import short
+from envs.common.error_text import short
 from envs.dialog import other_words
 from envs.dialog.config import Config
 from envs.dialog.dialog import DialogEnv

@@ -9,8 +9,8 @@ import numpy as np
 
 from config.model.fields import Problem
 from envs.base import EnvError, VectorEnv
+from envs.common.error_text import described
 from envs.common.rows import assemble
-from envs.common.sync import described
 from envs.dialog.actions import Actions, Bits, Sets
 from envs.dialog.codec import Codec, full
 from envs.dialog.config import Config

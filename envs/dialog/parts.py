@@ -11,7 +11,7 @@ from config.model.fields import Problem
 from config.own import objects as own
 from config.tell.language import tr
 from envs.base import EnvError
-from envs.common.sync import short
+from envs.common.error_text import short
 from envs.dialog.acts import BYE, Act, Booking, Mark
 from envs.dialog.config import PARTS, Config, named
 from envs.dialog.database import Table

@@ -8,7 +8,7 @@ from typing import Any
 from config.tell.language import tr
 from envs.base import Array, EnvError, StepError
 from envs.common import masks
-from envs.common.sync import described, short
+from envs.common.error_text import described, short
 from envs.several.roster import ALL, Roster, Slot
 
 FLAGS = ("acts", "first", "terminated", "truncated", "active")

@@ -28,11 +28,11 @@ from config.model.composite import amended
 from config.own import objects as own
 from config.tell.language import tr
 from envs.base import Array, EnvContext, EnvError, Step, VectorEnv
+from envs.common.error_text import described, short
 from envs.common.facts import frame_rate
 from envs.common.probe import value_faults
 from envs.common.rows import make_env
 from envs.common.spaces import finite
-from envs.common.sync import described, short
 from envs.several.agent_row import FLAGS, OLD, AgentRow
 from envs.several.joint import JointActionSpace, JointLayout
 from envs.several.roster import Roster
