@@ -120,8 +120,9 @@ class Streams:
 
 
 class Numbers:
-    """The numbers among the settings as they are now, by name: `now.entropy_coef`. One that is a schedule is a tensor,
-    which is changed in place, since a compiled step reads it anew; without a device it is a number."""
+    """The attribute `now` of an agent: the settings that are numbers, by name, as they are at this moment of the run:
+    `self.now.entropy_coef`. One that is a schedule is a tensor, which is changed in place, since a compiled step reads
+    it anew; without a device it is a number. All others are what the settings say."""
 
     def __init__(self, cfg: Any, device: torch.device | None = None) -> None:
         """device: of the tensors; None for numbers."""
@@ -420,7 +421,8 @@ class Agent(TrainableActor):
         return batch
 
     def single_steps(self, batch: Batch) -> Batch:
-        """Returns a minibatch as `update` takes it: sequences become single steps [M, ...], obs and next_obs views."""
+        """Returns a minibatch as `update` takes it: of a recurrent agent, sequences become single steps [M, ...], whose
+        obs and next_obs are views, which outputs_of takes (algos/common/parts/passes.py). Any other is as it was."""
         return (
             batch if self.carried is None else self.carried.with_views(batch, self.burn_in, self.n_step, self.cfg.gamma)
         )

@@ -38,13 +38,13 @@ def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
     """Yields the lines of the user that an error has passed, the last one where it was raised."""
     for line in _each(error.__traceback__):
         code = line.tb_frame.f_code
-        if _is_own(code.co_filename):
+        if is_own(code.co_filename):
             yield FrameSummary(_shown(code.co_filename), line.tb_lineno, code.co_name, lookup_line=True)
-    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):  # that line has not been run
+    if isinstance(error, SyntaxError) and error.filename and is_own(error.filename):  # that line has not been run
         yield FrameSummary(_shown(error.filename), error.lineno or 1, "<module>")
 
 
-def _is_own(file: str) -> bool:
+def is_own(file: str) -> bool:
     """Returns True for a file that is neither of this program nor of Python and its packages."""
     if not os.path.isfile(file) or file.startswith((*_OURS, os.path.dirname(os.__file__) + os.sep)):
         return False

@@ -5,9 +5,11 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from config.tell.language import tr
+from config.tell.language import UserError, tr
+from config.tell.traceback import is_own
 from framework.errors import JoystickError, RayUnavailable, Stopped
 from framework.loop.backend import Lost
 from framework.screen.stages import part, stage
@@ -20,6 +22,8 @@ LONGEST_REASON = 400
 """Largest number of characters of a cause."""
 NEEDED = ("raylet", "gcs_server")
 """Processes of Ray without which its driver ends."""
+_LINE = re.compile(r'^ *File "(.+)", line (\d+), in ', re.MULTILINE)
+"""Line of code in the text of a traceback."""
 OURS = ("framework", "envs", "config")
 """Packages whose error messages are complete without the type of the error."""
 
@@ -33,10 +37,17 @@ def reason(error: Exception) -> str:
         lost = "node has died" in text or "node was" in text
         return tr("its node is gone") if lost else tr("its process is gone: killed, out of memory, or crashed")
     if cause is not None:
-        return _named(f"{type(cause).__module__}.{type(cause).__name__}", str(cause))
+        return _named(f"{type(cause).__module__}.{type(cause).__name__}", str(cause)) + _place(text, cause)
     if kind == "ActorDiedError":  # only the text of the traceback is left of an error of its constructor
         return _named(*_last_raised(text.splitlines()).partition(": ")[::2])
     return text.split("\n")[0][:LONGEST_REASON] or kind
+
+
+def _place(text: str, cause: BaseException) -> str:
+    """Returns the end of a sentence: the last line of the user's own that an error has passed, by the text of its
+    traceback; empty if there is none, or if the error says itself what it is."""
+    own = [line for line in _LINE.findall(text) if is_own(line[0])]
+    return f" at {Path(own[-1][0]).name}:{own[-1][1]}" if own and not isinstance(cause, UserError) else ""
 
 
 def _last_raised(traceback: list[str]) -> str:

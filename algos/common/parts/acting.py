@@ -91,6 +91,7 @@ class ValueAgent(ActingAgent):
             values, after = self.values(obs, state)
             return Act(greedy(values, mask), state=after)
         if state is None and not self.draws_noise:
+            # the values are a function: where all rows act at random, choose does not compute them
             shape = len(obs), int(self.spec.action_space.n)  # type: ignore[attr-defined]  # of a Discrete
             return Act(self.explorer.choose(lambda: self.values(obs, None, explore.rng)[0], shape, *explore, mask))
         values, after = self.values(obs, state, explore.rng)  # a memory follows each step; noise comes before the rest

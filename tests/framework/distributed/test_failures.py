@@ -37,6 +37,18 @@ def test_a_reason_is_the_type_and_the_first_line_and_ours_speak_for_themselves(c
     assert reason(RayTaskError(cause)) == said
 
 
+def test_a_reason_ends_with_the_last_line_of_the_user(tmp_path):
+    (tmp_path / "agent.py").write_text("")
+
+    class Told(RayTaskError):
+        def __str__(self):
+            theirs = "".join(f'  File "{tmp_path / "agent.py"}", line {line}, in update\n    ...\n' for line in (9, 7))
+            return f'ray::Learner()\n{theirs}  File "{pytest.__file__}", line 3, in backward\n    ...\nKeyError: 1'
+
+    assert reason(Told(KeyError("x"))) == "KeyError: 'x' at agent.py:7"
+    assert reason(Told(NumericsError("loss is nan"))) == "loss is nan"
+
+
 @pytest.mark.parametrize(
     ("raised_last", "said"),
     [
