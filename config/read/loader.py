@@ -249,10 +249,14 @@ class _Assembly(SourceStack):
     def add_package(self, env_id: str) -> None:
         """Puts what the package of an environment needs below all other sources: the kind that makes it, and settings
         such as wrappers, which are noted."""
+        source = sources.Source(written=False)
         package = env_packages.of_id(env_id)
         if package is None:
+            if kind := presets.kind_of(env_id, self.finders["env_name"]):
+                place = DEFAULT_OF.format(algo=env_id)
+                source.put("general_cfg", "env_name", kind, Place(place, "general_cfg.env_name"))
+                self.sources.insert(0, source)
             return
-        source = sources.Source(written=False)
         place = DEFAULT_OF.format(algo=package.name)
         if package.kind != env_packages.GYM:
             source.put("general_cfg", "env_name", package.kind, Place(place, "general_cfg.env_name"))

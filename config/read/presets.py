@@ -154,6 +154,13 @@ def kinds_with(env_id: str, find_env: Finder) -> Iterator[tuple[str, ModuleType]
             yield name, package
 
 
+def kind_of(env_id: str, find_env: Finder) -> str:
+    """Returns the kind of environment that has an id which gymnasium does not have; empty if none has it."""
+    if not env_id or find_env.get(env_packages.GYM).knows(env_id):
+        return ""
+    return next((name for name, _ in kinds_with(env_id, find_env)), "")
+
+
 def elsewhere(env_id: str, but: ModuleType, find_env: Finder, root: Path = PRESETS) -> str:
     """Returns the end of a sentence that says where an unknown id may be found; empty if nowhere."""
     kind = next((name for name, package in kinds_with(env_id, find_env) if package is not but), None)

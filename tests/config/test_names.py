@@ -18,8 +18,7 @@ def loaded(*words, **flags):
 @pytest.mark.parametrize(
     ("words", "env", "answer"),
     [
-        ((), "bitflip", "(it exists with general_cfg.env_name=toy env_cfg.id=bitflip)"),
-        ((), "reach", "(it exists with general_cfg.env_name=toy env_cfg.id=reach)"),
+        (("general_cfg.env_name=gym",), "reach", "(it exists with general_cfg.env_name=toy env_cfg.id=reach)"),
         (("general_cfg.env_name=toy",), "Taxi-v4", "(it exists with general_cfg.env_name=gym env_cfg.id=Taxi-v4)"),
         (
             (),
@@ -33,6 +32,18 @@ def test_an_id_that_stands_elsewhere_is_answered_with_what_to_type(words, env, a
     with pytest.raises(ConfigError) as caught:
         loaded(*words, env=env)
     assert str(caught.value).endswith(answer)
+
+
+@pytest.mark.parametrize(
+    ("env", "kind"),
+    [("bitflip", "toy"), ("reach", "toy"), ("full", "dialog"), ("classic/tictactoe_v3", "pettingzoo"), ("Taxi-v4", "gym")],
+)
+def test_an_id_decides_on_the_kind_of_environment_where_none_is_written(env, kind):
+    algo = "Expert" if kind == "dialog" else None
+    loads = [load(None, (), find_algo=ALGOS, find_env=ENVS, env=env, algo=algo)]
+    values = {"env_cfg": {"id": env}, "general_cfg": {"algo_name": algo or "DQN", "preset": "none"}}
+    loads.append(load(None, (), find_algo=ALGOS, find_env=ENVS, values=values))
+    assert [(config.general.env_name, config.env.id) for config in loads] == [(kind, env)] * 2
 
 
 @pytest.mark.parametrize(
