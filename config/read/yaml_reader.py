@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from config.program import ROOT
 from config.read.opening import Opener, regular
 from config.tell.language import tr
 from config.tell.names import FULL_WIDTH, SLIP, full_width, halved, nearest
@@ -398,6 +399,8 @@ def _bytes(path: Path, opener: Opener) -> bytes:
 
 
 def _near_files(path: Path) -> str:
+    if not path.is_absolute() and (ours := ROOT / path).is_file():  # a preset, from a folder that has none
+        return tr("; did you mean {near}?", near=ours)
     if not path.parent.is_dir():
         return tr("; the folder {folder} does not exist", folder=path.parent)
     files = {file.name: file for file in [*path.parent.glob("*/*.y*ml"), *path.parent.glob("*.y*ml")]}

@@ -13,6 +13,7 @@ import yaml
 import algos
 from config import machine
 from config.foreign import names as foreign_names
+from config.program import ROOT
 from config.read import presets, yaml_reader
 from config.read.loader import ConfigError, load
 from config.read.yaml_reader import DocumentError
@@ -203,6 +204,16 @@ def test_byte_order_marks_and_line_ends_do_not_matter(file: Callable[..., Path],
     assert config.where["general_cfg.seed"].endswith("run.yaml:2")
     with_comment = loaded(file(content.replace(b"general_cfg", b"# Return 5\ngeneral_cfg")))
     assert with_comment.expected_return == 5
+
+
+def test_a_preset_that_is_named_from_another_folder_is_answered_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    preset = Path("presets") / "Pendulum-v1" / "collect" / "random.yaml"
+    with pytest.raises(ConfigError) as caught:
+        loaded(preset)
+    assert str(caught.value) == f"{preset}: no such file; did you mean {ROOT / preset}?"
 
 
 def test_odd_paths_work_and_missing_ones_are_answered(tmp_path: Path) -> None:
