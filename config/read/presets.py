@@ -156,9 +156,8 @@ def kinds_with(env_id: str, find_env: Finder) -> Iterator[tuple[str, ModuleType]
 
 def kind_of(env_id: str, find_env: Finder) -> str:
     """Returns the kind of environment that has an id which gymnasium does not have; empty if none has it."""
-    if not env_id or find_env.get(env_packages.GYM).knows(env_id):
-        return ""
-    return next((name for name, _ in kinds_with(env_id, find_env)), "")
+    kinds = [name for name, _ in kinds_with(env_id, find_env)] if env_id else []
+    return "" if env_packages.GYM in kinds else next(iter(kinds), "")
 
 
 def elsewhere(env_id: str, but: ModuleType, find_env: Finder, root: Path = PRESETS) -> str:
