@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec
+from config.program import PROGRAM
 from config.read.loader import RunConfig
 from config.tell.language import tr
 from envs.base import VectorEnv
@@ -69,7 +70,9 @@ def change_notes(config: RunConfig) -> Iterator[str]:
     notes = changes_of(data)
     yield from (f"algo_cfg.data: {note}" for note in notes[:MOST_NOTES])
     if (more := len(notes) - MOST_NOTES) > 0:
-        yield tr("algo_cfg.data: {count:,} more notes of this kind; python main.py data lists them", count=more)
+        yield tr(
+            "algo_cfg.data: {count:,} more notes of this kind; {program} data lists them", count=more, program=PROGRAM
+        )
 
 
 def data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:
