@@ -13,7 +13,15 @@ from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import resources
 from framework.collect.env_calls import Watch
-from framework.memory.offline_data import OfflineData, changes_of, has_masks, mean_return, select_data, updates_of
+from framework.memory.offline_data import (
+    OfflineData,
+    changes_of,
+    has_masks,
+    mean_return,
+    select_data,
+    share,
+    updates_of,
+)
 from framework.policies.policy_plan import PolicyPlan
 
 MOST_NOTES = 3
@@ -63,10 +71,12 @@ def memory_of(config: RunConfig) -> MemorySpec | None:
     return None if config.policies else config.algo.memory(config.env.n_envs)
 
 
-def change_notes(config: RunConfig) -> Iterator[str]:
-    """Yields what was added to the given data, left out of them or seen in them."""
+def data_notes(config: RunConfig) -> Iterator[str]:
+    """Yields how much of the given data is learned from if not all, and what was added to them, left out or seen."""
     if (data := data_of(config, memory_of(config))) is None:
         return
+    if part := share(data, config.general.seed):
+        yield f"algo_cfg.data: {part}"
     notes = changes_of(data)
     yield from (f"algo_cfg.data: {note}" for note in notes[:MOST_NOTES])
     if (more := len(notes) - MOST_NOTES) > 0:

@@ -11,6 +11,7 @@ from gymnasium.spaces import Space
 
 from config.model.composite import Composite, obeys
 from config.model.memory_spec import DataSpec
+from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
@@ -166,6 +167,21 @@ def mean_return(spec: DataSpec, seed: int) -> float:
 def changes_of(spec: DataSpec) -> list[str]:
     """Returns what was added to the data, left out of them or seen in them, a sentence for each."""
     return _opened(spec).notes
+
+
+def share(spec: DataSpec, seed: int) -> str:
+    """Returns how many of the episodes and transitions are learned from; empty if all are."""
+    summary = _opened(spec).summary
+    chosen = _chosen(spec, summary, seed)[0]
+    if chosen is None or chosen.all():
+        return ""
+    return tr(
+        "learns from {episodes:,} of {of_episodes}, {transitions:,} of {of_transitions}",
+        episodes=int(chosen.sum()),
+        of_episodes=counted(len(chosen), "episode"),
+        transitions=transitions(summary, chosen),
+        of_transitions=counted(summary.transitions, "transition"),
+    )
 
 
 def has_masks(spec: DataSpec) -> bool:

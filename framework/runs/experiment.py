@@ -382,7 +382,7 @@ class Experiment:
         yield tr("seed: {seed}", seed=self.config.general.seed)
         if self.config.general.compile == "on":
             yield tr("gradient steps are compiled (general_cfg.compile)")
-        yield from offline.change_notes(self.config)
+        yield from offline.data_notes(self.config)
         yield from offline.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
 
     def _without_compiling(self, why: str) -> None:

@@ -61,12 +61,13 @@ def test_a_run_says_what_was_seen_in_its_data(tmp_path: Path) -> None:
             columns = {name: column[:-1] for name, column in file.items()}
         np.savez(tmp_path / f"{number}.npz", **columns)
     small = {"save_fig": False, "max_update": 2, "seed": 1}
-    settings = {"data": f"{tmp_path}/*.npz", "batch_size": 8, "actor_layers": [SMALL]}
+    settings = {"data": f"{tmp_path}/*.npz", "batch_size": 8, "actor_layers": [SMALL], "data_top": 0.5}
     with joystick.Run("BC", "CartPole-v1", into=tmp_path / "run", general_cfg=small, algo_cfg=settings) as run:
         run.train()
     log = (tmp_path / "run/logs/log.txt").read_text(encoding="utf-8")
-    assert log.count("the last step of 1 episode counts as truncated: ") == log.count("algo_cfg.data: ") - 1 == 3
+    assert log.count("the last step of 1 episode counts as truncated: ") == log.count("algo_cfg.data: ") - 2 == 3
     assert "algo_cfg.data: 2 more notes of this kind" in log
+    assert "algo_cfg.data: learns from 5 of 10 episodes, 20 of 35 transitions" in log
 
 
 def spec_of(env: str = "CartPole-v1") -> EnvSpec:
