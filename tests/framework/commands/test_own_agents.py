@@ -56,7 +56,7 @@ def test_an_error_in_an_agent_is_told_with_the_lines_of_the_user_and_the_rest_is
     ]
     log = Path("tasks/own/logs/log.txt").read_text()
     assert "learner.py" in log
-    assert log.rstrip().endswith(kind)
+    assert kind in log.splitlines()[-1]  # Python 3.12 adds what was meant
     assert json.loads(Path("tasks/own/run.json").read_text())["outcome"] == f"failed: {kind}"
 
 
