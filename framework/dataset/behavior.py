@@ -12,6 +12,8 @@ MOST = 1_000_000
 """Transitions that are compared with one another."""
 MOST_KINDS = 1000
 """Different discrete actions that are counted."""
+MOST_PARTS = 6
+"""Largest number of parts of an action that is written beside its share."""
 NEAR = 1e-3
 """Share of the range within which an action counts as at its bound."""
 
@@ -77,7 +79,8 @@ class Behavior:
                 " ".join(map(str, value.tolist())): float(share) for value, share in zip(values, shares, strict=True)
             }
         most = np.argsort(-shares, kind="stable")[:6]
-        listed = ", ".join(f"{' '.join(map(str, values[i].tolist()))}: {shares[i]:.1%}" for i in most)
+        names = [f"{' '.join(map(str, values[i].tolist()))}: " if values.shape[1] <= MOST_PARTS else "" for i in most]
+        listed = ", ".join(f"{name}{shares[i]:.1%}" for name, i in zip(names, most, strict=True))
         return f"{text} ({listed}{', ...' if len(values) > len(most) else ''})"
 
     def _at_bounds(self, facts: dict[str, Any]) -> str:

@@ -423,6 +423,17 @@ def _at(said: list[str], folder: Path) -> list[str]:
 # ------------------------------------------------------------------------------------------------- command line
 
 
+def test_an_action_of_many_parts_is_not_written_beside_its_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for parts, listed in ((6, "(0 0 0 0 0 0: 75.0%, 1 1 1 1 1 1: 25.0%)"), (7, "(75.0%, 25.0%)")):
+        action = np.zeros((4, parts), np.int8)
+        action[1] = 1
+        content = {"obs": np.arange(4), "action": action, "reward": np.ones(4), "terminated": np.arange(4) == 3}
+        assert main(["data", str(npz(tmp_path / f"{parts}.npz", content))]) == 0
+        assert f"at most 0.693 {listed}" in capsys.readouterr().out
+
+
 def test_the_card_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Observations 0, 1, 0, 1 with actions 0, 1, 0, 0: one pair of four came before, one observation with another
     action; shares 3/4 and 1/4 have the entropy 0.562 nats."""
