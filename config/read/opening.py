@@ -93,6 +93,16 @@ def _size(file: IO[bytes], most_bytes: int) -> int:
     return size
 
 
+def may_enter(folder: str | Path) -> bool:
+    """Returns False for a folder whose files may not be asked for, such as one of another user: each question whether
+    there is a file in it would raise."""
+    try:
+        os.stat(os.path.join(folder, os.curdir))
+    except OSError:
+        return False
+    return True
+
+
 def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
     """Yields everything below a folder except folders; follows no links. A folder that is gone, as a running
     training deletes its own, is skipped. strict: False skips what cannot be read, too."""

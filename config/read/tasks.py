@@ -5,7 +5,7 @@ from pathlib import Path
 
 from config.program import PROGRAM
 from config.read import stores
-from config.read.opening import read_regular
+from config.read.opening import may_enter, read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.read.task_files import GROUP, GROUPS, RUN, TUNING
@@ -201,7 +201,8 @@ def _others(name: str, tasks: Path, start: Path | None) -> str:
     folder = as_written(tasks)
     if not tasks.is_dir():
         return tr("; there is no folder {folder}/ in {parent}", folder=folder, parent=start or Path.cwd())
-    folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
+    entered = filter(may_enter, tasks.iterdir())
+    folders = [path for path in entered if any((path / name).exists() for name in ("models", *GROUPS))]
     near = nearest(name, [path.name for path in folders]) if name else None
     if near:
         return tr("; did you mean {near}?", near=near)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.read.loader import RunConfig
+from config.read.opening import may_enter
 from config.read.task_config import has_config
 from config.read.task_files import RUN, GroupFiles
 from config.tell.language import english, tr
@@ -22,7 +23,17 @@ from framework.screen.stages import each
 
 
 def folders_in(root: Path) -> list[Path]:
-    """Returns the folders in a folder; links are left out, and hidden ones, in which a command prepares another."""
+    """Returns the folders in a folder; links are left out, and hidden ones, in which a command prepares another, and
+    those that may not be entered."""
+    return [folder for folder in _all_in(root) if may_enter(folder)]
+
+
+def closed_in(root: Path) -> list[str]:
+    """Returns the names of the folders in a folder that may not be entered."""
+    return sorted(folder.name for folder in _all_in(root) if not may_enter(folder))
+
+
+def _all_in(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
             folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -17,7 +17,7 @@ from config.read.task_files import RUN
 from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive.groups import folders_in, members
+from framework.archive.groups import closed_in, folders_in, members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
@@ -50,8 +50,8 @@ class Listed(NamedTuple):
     note: str
     """Note of the user."""
     reason: str = ""
-    """Files of it that are not read, with the reason; else the first line of the error of a failed run. Empty if it
-    left none, as a killed one does."""
+    """Files of it that are not read, with the reason; else the first line of the error of a failed run, or that it
+    recorded none, as a killed one does. Empty for the others."""
 
 
 _HEADS = (
@@ -63,8 +63,9 @@ def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
     """Returns a table of the runs whose name contains `part`, newest first, with their tags if there are any. If a
     terminal is too narrow for it, each name has a line of its own. tag: one that they have."""
     runs = find_runs(part, root, tag)
+    left_out = _left_out(part, root) if tag is None else ""
     if not runs:
-        return f"{_nothing(part, tag, as_written(root.absolute()))}{of_place(root)}\n"
+        return f"{_nothing(part, tag, as_written(root.absolute()))}{of_place(root)}\n{left_out}"
     rows = [_HEADS, *map(_cells, runs)]
     if not any(run.tags for run in runs):
         rows = [row[:-1] for row in rows]
@@ -74,7 +75,7 @@ def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
         columns = aligned([row[1:] for row in rows])
         lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, columns, strict=True)]
     reasons = ["", *(f"{fitted(f'  {run.reason}')}\n" if run.reason else "" for run in runs)]
-    return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
+    return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True)) + left_out
 
 
 def as_json(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
@@ -120,6 +121,19 @@ def _nothing(part: str, tag: str | None, folder: Path) -> str:
     return tr("no runs in {folder}", folder=folder)
 
 
+def _left_out(part: str, root: Path) -> str:
+    """Returns a line about folders that may not be entered, whose name contains `part`; empty without one."""
+    closed = [printable(name) for name in closed_in(root) if part.lower() in name.lower()]
+    return f"{fitted(tr('not allowed to read: {names}', names=tr(', ').join(closed)))}\n" if closed else ""
+
+
+def _without_end(run: RecordedRun) -> str:
+    """Returns a sentence about a failed run that has recorded no error."""
+    if not run.task.run.exists():
+        return tr("{name} is missing", name=RUN)
+    return tr("no end is recorded, as after kill -9, a second Ctrl-C or a power failure")
+
+
 def _listed(name: str, folder: Path) -> Listed | None:
     """Returns what is known of a run; None for a folder that is none."""
     if not is_run(folder):
@@ -136,7 +150,7 @@ def _listed(name: str, folder: Path) -> Listed | None:
         size=max(_size(folder), size_in_store(folder)),
         tags=run.notes.tags,
         note=run.notes.note,
-        reason=run.unread or (run.reason if run.state == "failed" else ""),
+        reason=run.unread or (run.reason or _without_end(run) if run.state == "failed" else ""),
     )
 
 

@@ -71,7 +71,12 @@ class StopSignals:
         announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=self.doing))
 
     def came(self) -> bool:
-        """Returns True after a signal."""
+        """Returns True after a signal. Takes back what an environment, or a library that it uses, has taken: Ctrl-C
+        would reach that alone, and end the run without saving, or not at all."""
+        for number in self._old:
+            if signal.getsignal(number) != self._receive:
+                with contextlib.suppress(ValueError):  # another thread asks
+                    signal.signal(number, self._receive)
         return self.received is not None
 
     def check(self) -> None:

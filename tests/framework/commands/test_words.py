@@ -1,16 +1,20 @@
 """Words of the command line: train, test, resume, film, evaluate, runs; what they mean, and what they refuse."""
 
+import errno
 import fcntl
 import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from config.read import tasks
 from framework import commands
 from framework.archive import task_list
 from framework.disk.task_dir import TaskDir, is_locked
+from framework.live.overview import Overview
 from main import main
 
 NAME = "Train_CartPole-v1_DQN_20260131-101500"
@@ -251,7 +255,7 @@ def test_runs_are_listed_newest_first_with_state_score_and_size(tmp_path: Path) 
     (tmp_path / "group/group.json").write_text("{}")
     (tmp_path / "other").mkdir()
     text = task_list.listing(root=tmp_path)
-    rows = [line.split(maxsplit=5) for line in text.splitlines()]
+    rows = [line.split(maxsplit=5) for line in text.splitlines() if not line.startswith("  ")]
     assert rows[0] == ["name", "algorithm", "environment", "state", "score", "age    size"]
     assert [row[:5] for row in rows[1:]] == [
         ["killed", "DQN", "Acrobot-v1", "failed", "-"],
@@ -276,10 +280,36 @@ def test_runs_are_listed_newest_first_with_state_score_and_size(tmp_path: Path) 
 def test_a_run_that_failed_is_listed_with_its_reason_on_a_line_of_its_own(tmp_path: Path) -> None:
     make_run(tmp_path, "one", {"outcome": f"failed: no \033[2J {'x' * 9000}", "finished": False}, age=9)
     make_run(tmp_path, "two", {"outcome": "max_episode 3 reached", "finished": True}, age=20)
-    _, one, why, two = task_list.listing(root=tmp_path).splitlines()
-    assert (one.split()[3], two.split()[3]) == ("failed", "finished")
+    make_run(tmp_path, "killed", {"seed": 1}, age=30)
+    (make_run(tmp_path, "lost", {}) / "run.json").unlink()
+    _, *rest = task_list.listing(root=tmp_path).splitlines()
+    assert [line.split()[3] for line in rest if line[0] != " "] == ["failed", "failed", "finished", "failed"]
+    lost, why, killed = (line for line in rest if line[0] == " ")
     assert why.startswith("  no \\x1b[2J xx")
     assert len(why) < 1000
+    assert killed == "  no end is recorded, as after kill -9, a second Ctrl-C or a power failure"
+    assert lost == "  run.json is missing"
+
+
+def test_a_folder_that_may_not_be_entered_hides_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_run(tmp_path, "mine", {"outcome": "x", "finished": True}, age=9)
+    theirs = str(make_run(tmp_path, "theirs", {}))
+    stat = os.stat
+
+    def refusing(path: Any, *arguments: Any, **more: Any) -> os.stat_result:
+        if not isinstance(path, int) and os.fspath(path).startswith(theirs + os.sep):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return stat(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    _, mine, closed = task_list.listing(root=tmp_path).splitlines()
+    assert mine.startswith("mine ")
+    assert closed == "not allowed to read: theirs"
+    assert "theirs" not in task_list.listing("mine", tmp_path)
+    assert [run.folder.name for run in Overview(tmp_path).runs()] == ["mine"]
+    (tmp_path / "mine" / "models").mkdir()
+    with pytest.raises(tasks.TaskError, match="did you mean mine"):
+        tasks.find("mini", tmp_path)
 
 
 def test_a_report_that_is_written_anew_makes_no_run_younger(tmp_path: Path) -> None:

@@ -43,6 +43,19 @@ def test_only_ctrl_c_ends_a_run_that_stops_already(capfd: pytest.CaptureFixture[
     assert capfd.readouterr().err.count("saving and stopping") == 1
 
 
+def test_handlers_that_an_environment_sets_are_taken_back(capfd: pytest.CaptureFixture[str]) -> None:
+    """One that ignores signals, or ends the process, would cost the progress since the last checkpoint."""
+    before = signal.getsignal(signal.SIGTERM)
+    for handler in (signal.SIG_IGN, signal.SIG_DFL, lambda *arguments: None):
+        with StopSignals() as stop:
+            signal.signal(signal.SIGTERM, handler)
+            assert not stop.came()
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.came()
+        assert signal.getsignal(signal.SIGTERM) == before
+    assert capfd.readouterr().err.count("saving and stopping") == 3
+
+
 def test_programs_that_are_started_meanwhile_ignore_signals() -> None:
     program = "import os, signal; os.kill(os.getpid(), signal.SIGUSR1)"
     with ignored_by_children(signals.SAVING):
