@@ -290,12 +290,14 @@ class Trainer:
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
         except OSError as error:
+            others = self.points.store.numbers()
+            earlier = tr("the earlier ones are untouched") if others else tr("there is no other yet")
             self.narrator.warn(
                 tr(
-                    "checkpoint {update} could not be saved ({reason}); the earlier ones are untouched "
-                    "and training continues",
+                    "checkpoint {update} could not be saved ({reason}); {earlier}",
                     update=self.count.update,
                     reason=reason_of(error),
+                    earlier=earlier,
                 )
             )
         finally:

@@ -385,6 +385,11 @@ class Experiment:
         yield from offline.data_notes(self.config)
         yield from offline.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
 
+    @property
+    def compiles(self) -> bool:
+        """True while a gradient step is compiled, in this process."""
+        return self.opened and any(step.compiles for step in self.backend.agent.gradient_steps())
+
     def _without_compiling(self, why: str) -> None:
         """Makes all gradient steps by autograd from here on, also in later sessions, since one cannot be compiled."""
         self.console.warn(tr("gradient steps are not compiled, but made by autograd: {why}", why=why))

@@ -46,6 +46,8 @@ class StopSignals:
 
     def __init__(self, again: Callable[[int], None] = end, doing: str = tr("saving and stopping")) -> None:
         self.again, self.doing = again, doing
+        self.waits: Callable[[], bool] = lambda: False
+        """True while a compiler runs: it is ended by a second Ctrl-C alone, and may take a minute."""
         self.received: int | None = None
         self._old: dict[int, object] = {}
 
@@ -68,7 +70,10 @@ class StopSignals:
             return
         self.received = number
         name = NAMES[number]
-        announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=self.doing))
+        doing = self.doing
+        if self.waits():
+            doing = tr("{doing}, as soon as a gradient step is compiled, which may take a minute", doing=doing)
+        announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=doing))
 
     def came(self) -> bool:
         """Returns True after a signal. Takes back what an environment, or a library that it uses, has taken: Ctrl-C

@@ -21,6 +21,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     saving = SaveSignals()
     facts = circumstances(command_line)
     training = Experiment(config, signals.came, facts, handle=Run.of, asked_to_save=saving.taken)
+    signals.waits = lambda: training.compiles
     with saving, Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:

@@ -13,6 +13,7 @@ import pytest
 from framework.archive.run import RecordedRun
 from framework.loop.trainer import Trainer
 from framework.runs import signals
+from framework.runs.experiment import Experiment
 from framework.runs.signals import SaveSignals, StopSignals, ignored_by_children
 from main import main
 from tests.tools.process import Forked, wait_for
@@ -41,6 +42,24 @@ def test_only_ctrl_c_ends_a_run_that_stops_already(capfd: pytest.CaptureFixture[
         os.kill(os.getpid(), signal.SIGINT)
         assert ended == [signal.SIGINT]
     assert capfd.readouterr().err.count("saving and stopping") == 1
+
+
+@pytest.mark.run
+def test_ctrl_c_while_a_step_is_compiled_says_that_it_waits(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Compiling:
+        compiles = True
+
+    def train(training: Experiment) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(type(training.backend.agent), "gradient_steps", lambda agent: [Compiling()])
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Experiment, "train", train)
+    assert main([*WORDS]) == 130
+    said = capfd.readouterr().err
+    assert "Ctrl-C: saving and stopping, as soon as a gradient step is compiled, which may take a minute. Press" in said
 
 
 def test_handlers_that_an_environment_sets_are_taken_back(capfd: pytest.CaptureFixture[str]) -> None:
