@@ -140,7 +140,8 @@ COUNTS = {"step": english("steps"), "update": english("updates")}
 def unit_of_training(results: Iterable[RunResult]) -> str:
     """Returns the count that says how long these runs have trained: step, or update if they learn from data alone."""
     known = [result for result in results if result.step is not None]
-    return "update" if known and not any(result.step for result in known) else "step"
+    learns = any(result.update for result in known)  # those that ended before their first step have neither
+    return "update" if learns and not any(result.step for result in known) else "step"
 
 
 def summary(results: Iterable[RunResult]) -> dict[str, Any]:

@@ -453,6 +453,8 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "",
     ]
     assert "no run finished with an evaluation" in results.table_of_runs([bad, none])
+    unbegun = results.table_of_runs([one._replace(step=0, update=0) for one in good])
+    assert unbegun[1].split()[-3:] == ["steps", "time", "status"]
     from_data = results.table_of_runs([one._replace(step=0, update=9000) for one in good])
     assert "updates" in from_data[1].split()
     assert "9,000" in from_data[2].split()
