@@ -87,8 +87,13 @@ def find_runs(part: str = "", root: Path = ROOT, tag: str | None = None) -> list
     """Returns the runs whose name contains `part`, newest first. tag: one that they have."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
     chosen = [(name, folder) for name, folder in named.items() if part.lower() in name.lower()]
-    runs = (_listed(name, folder) for name, folder in each(tr("reading runs"), chosen, tr("folders")))
-    return sorted((run for run in runs if run and (tag is None or tag in run.tags)), key=lambda run: run.age)
+    runs = [
+        (_changed(folder), run)
+        for name, folder in each(tr("reading runs"), chosen, tr("folders"))
+        if (run := _listed(name, folder)) and (tag is None or tag in run.tags)
+    ]
+    # not by age: after the clock was set back, several are of age 0
+    return [run for _, run in sorted(runs, key=lambda pair: -pair[0])]
 
 
 def of_place(root: Path) -> str:

@@ -312,6 +312,13 @@ def test_a_folder_that_may_not_be_entered_hides_no_others(tmp_path: Path, monkey
         tasks.find("mini", tmp_path)
 
 
+def test_runs_from_before_the_clock_was_set_back_are_in_order(tmp_path: Path) -> None:
+    for number in (2, 5, 1, 4, 3):
+        make_run(tmp_path, f"run_{number}", {"outcome": "x", "finished": True}, age=-600 * number)
+    listed = task_list.find_runs(root=tmp_path)
+    assert [(run.name, run.age) for run in listed] == [(f"run_{number}", 0.0) for number in (5, 4, 3, 2, 1)]
+
+
 def test_a_report_that_is_written_anew_makes_no_run_younger(tmp_path: Path) -> None:
     """As the test of a run does, whose report lists it."""
     folder = make_run(tmp_path, "one", {"outcome": "x", "finished": True}, age=7300)
