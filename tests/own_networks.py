@@ -57,6 +57,19 @@ class Wrong(nn.Module):
         return out.detach().numpy() if self.fault == "numpy" else wrong.get(self.fault, out)
 
 
+class Spoilt(nn.Module):
+    """A layer that fails at the observations of three rows, which only an evaluation has, once it is so set."""
+
+    is_spoilt = False
+
+    def __init__(self, in_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.linear = nn.Linear(*in_shape, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x[:, 1:] if Spoilt.is_spoilt and len(x) == 3 else x)
+
+
 class Remembers(nn.Module):
     """A cell: a GRU whose state and input pass a layer before."""
 

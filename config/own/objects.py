@@ -4,7 +4,6 @@ code has registered an object. The loader decides which modules may be imported.
 import importlib
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count
 from operator import attrgetter
@@ -15,6 +14,7 @@ from config.model.fields import Problem
 from config.own import env_packages, former
 from config.tell.language import tr
 from config.tell.names import did_you_mean
+from config.tell.traceback import last_line
 
 _REGISTERED: dict[str, Any] = {}
 _BY_PYTHON: set[str] = set()
@@ -144,11 +144,12 @@ def _name_of(thing: Callable[..., Any]) -> str:
 
 
 def described(error: Exception) -> str:
-    """Returns the text of an error of a module in one line, with its place unless the text has it."""
+    """Returns the text of an error of a module in one line, with the user's line that led to it unless the text has
+    it."""
     if isinstance(error, ImportError | SyntaxError):
         return str(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {' '.join(str(error).split())} ({last.filename}:{last.lineno})"
+    file, number = last_line(error)
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({file}:{number})"
 
 
 def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Parameter] | None:

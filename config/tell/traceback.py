@@ -34,6 +34,13 @@ def told(error: BaseException) -> str:
     return "\n".join(["".join([kind.rstrip(": "), _meant(error)]), *text, rest])
 
 
+def last_line(error: BaseException) -> tuple[str, int]:
+    """Returns file and number of the last line of the user that an error has passed; where there is none, of the line
+    that raised it."""
+    lines = [(line.tb_frame.f_code.co_filename, line.tb_lineno) for line in _each(error.__traceback__)]
+    return next((line for line in reversed(lines) if is_own(line[0])), lines[-1])
+
+
 def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
     """Yields the lines of the user that an error has passed, the last one where it was raised."""
     for line in _each(error.__traceback__):
@@ -45,8 +52,10 @@ def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
 
 
 def is_own(file: str) -> bool:
-    """Returns True for a file that is neither of this program nor of Python and its packages."""
-    if not os.path.isfile(file) or file.startswith((*_OURS, os.path.dirname(os.__file__) + os.sep)):
+    """Returns True for a file or a cell of a notebook that is neither of this program nor of Python and its
+    packages."""
+    exists = os.path.isfile(file) or "ipykernel_" in file
+    if not exists or file.startswith((*_OURS, os.path.dirname(os.__file__) + os.sep)):
         return False
     return not _LIBRARIES & set(Path(file).parts)
 

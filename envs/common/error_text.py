@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from config.tell.language import tr
+from config.tell.traceback import last_line
 
 _CHECKS = str(Path(__file__).parent)
 """Folder of the files that look at what an environment returns."""
@@ -19,7 +20,10 @@ def described(error: BaseException) -> str:
         if mend := _unfit(frames, error):
             return mend
         frames.clear()
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    place = ""
+    if frames:  # in a function of a package, too, the user's line is the one to look at first
+        file, number = last_line(error)
+        place = f" at {Path(file).name}:{number}"
     text = str(error)
     if isinstance(error, NotImplementedError) and frames and not text:
         text = tr("the class has no method {name}", name=frames[-1].name)
@@ -32,6 +36,8 @@ def _unfit(frames: traceback.StackSummary, error: BaseException) -> str:
     """Returns what reset or step has to return, if something else came; empty if that was not it. The line of this
     program that failed tells which part was missing: to look at each value of each step would cost time."""
     line = frames[-1].line or ""
+    if isinstance(error, TypeError | OverflowError) and "isfinite(reward)" in line:
+        return tr("the reward is no number ({error})", error=error)
     if isinstance(error, KeyError) and "getitem" in line:
         return tr("the observation has no part {part!r}", part=error.args[0])
     if isinstance(error, AttributeError) and error.obj is None and "info." in line:

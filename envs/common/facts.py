@@ -1,12 +1,15 @@
 """Facts about an environment other than its spaces: action masks, goal interface, transition model."""
 
+import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
+from config.tell.language import tr
 from envs.base import Array, EnvError, Goal, Model, Part
 from envs.common.masks import Legal, legal_now, mask_in
 from envs.common.spaces import Actions
@@ -99,7 +102,20 @@ def metrics_of(env: Any) -> tuple[str, ...]:
     """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is not a tuple of
     names, has nothing to do with us."""
     names = getattr(env.unwrapped, "metrics", ())
-    return names if isinstance(names, tuple) and all(map(_is_name, names)) else ()
+    if isinstance(names, tuple):
+        return names if all(map(_is_name, names)) else ()
+    listed = (names,) if isinstance(names, str) else names
+    if isinstance(listed, list | tuple) and listed and all(map(_is_name, listed)):
+        _tell_of_form(type(env.unwrapped).__name__, repr(names), repr(tuple(listed)))
+    return ()
+
+
+@cache
+def _tell_of_form(kind: str, names: str, form: str) -> None:
+    """Says once how names that look like those of columns would be written."""
+    logging.getLogger("joystick").warning(
+        tr("%s.metrics is %s and makes no columns; a tuple does: metrics = %s"), kind, names, form
+    )
 
 
 def frames_of(env: Any) -> int:

@@ -13,6 +13,7 @@ from config.model.composite import Composite
 from config.tell.language import tr
 from envs.base import EnvError
 from envs.common import masks
+from envs.common.error_text import described
 from envs.common.spaces import Actions, Observations
 
 
@@ -146,7 +147,7 @@ def _old_forms(core: Any) -> list[Fault]:
 def _reset(env: gymnasium.Env, name: str) -> Any:
     try:
         return env.reset(seed=0)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         place = tr("{name} failed in its first reset", name=name)
         result = _again(lambda: env.unwrapped.reset(seed=0), error, place)
         if not list(_reset_form(result)):
@@ -182,7 +183,7 @@ def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, wel
     place = tr("{name} failed in its first step (action {action})", name=name, action=action)
     try:
         result = env.step(action)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         result = _again(lambda: env.unwrapped.step(action), error, place)
         faults = list(_step_form(result))
         if not faults:
@@ -272,16 +273,16 @@ def _numbers(value: Any) -> np.ndarray:
         return np.zeros(0)
 
 
-def _again(call: Any, error: Exception, place: str) -> Any:
+def _again(call: Any, error: BaseException, place: str) -> Any:
     """Calls the unwrapped environment: a wrapper that unpacks a wrong result hides what was wrong."""
     try:
         return call()
-    except Exception:
+    except (Exception, SystemExit):
         raise _failure(place, error) from error
 
 
-def _failure(place: str, error: Exception) -> EnvError:
-    return EnvError(f"{place}: {type(error).__name__}: {error}")
+def _failure(place: str, error: BaseException) -> EnvError:
+    return EnvError(f"{place}: {described(error)}")
 
 
 def _reset_form(result: Any) -> Iterator[Fault]:

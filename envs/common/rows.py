@@ -132,7 +132,7 @@ def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
     )
     try:
         return maker(index)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EnvError("{name} could not be made: {error}", name=name, error=described(error)) from error
 
 

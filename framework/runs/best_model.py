@@ -27,15 +27,16 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
             continue
         try:
             agent.load_state(saved.tree["agent"])
+        except (*BAD_CONTENT, RuntimeError) as error:
+            warn(tr("{path} does not fit this run: {error}", path=as_written(saved.path), error=error))
+            continue
+        try:
             name = tr(EVALUATING, update=number)
             progress = trainer.exploration(saved)
             evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode, name=name, progress=progress)
         except EnvError as error:
             warn(tr("the last models could not all be evaluated: {error}", error=error))
             break
-        except (*BAD_CONTENT, RuntimeError) as error:
-            warn(tr("{path} does not fit this run: {error}", path=as_written(saved.path), error=error))
-            continue
         better = best.mean is None or evaluation.mean >= best.mean
         if better:
             best = Score(evaluation.mean, number)

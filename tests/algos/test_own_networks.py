@@ -190,6 +190,25 @@ def test_a_run_with_a_custom_layer_resumes_to_the_byte(layers, tmp_path, monkeyp
     assert main.main(["--resume", str(tmp_path / "b"), "general_cfg.max_total_step=160"]) == 2
 
 
+def test_a_layer_that_fails_in_the_last_evaluation_is_to_blame_and_not_the_checkpoint(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(own_networks.Spoilt, "is_spoilt", True)
+    layer = "[{layer_type: custom, module: 'own_networks:Spoilt'}]"
+    words = (
+        "general_cfg.algo_name=PPO", "general_cfg.preset=null", "general_cfg.save_fig=false", "env_cfg.n_envs=1",
+        "general_cfg.online_eval=false", "general_cfg.online_eval_episode=3", "general_cfg.max_total_step=40",
+        "env_cfg.max_episode_steps=20", "algo_cfg.batch_size=20", "algo_cfg.sgd_batch_size=10",
+        f"algo_cfg.actor_layers={layer}",
+    )  # fmt: skip
+    main.main(["--allow-import", "own_networks", *words, "--into", "a"])
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "the best model could not be chosen: Spoilt, a custom layer, failed: RuntimeError: " in said
+    assert re.search(r"\(\S*own_networks\.py:\d+\)", said)
+    assert "the best model could NOT be chosen; to choose it: " in said
+    assert "does not fit" not in said
+    assert not json.loads((tmp_path / "a/run.json").read_text())["finished"]
+
+
 # ---------------------------------------------------------------------------------------------------------- refused
 
 

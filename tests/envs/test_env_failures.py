@@ -38,7 +38,7 @@ def test_a_crash_says_where_it_happened_and_what_came_before(kind):
 )
 def test_a_crash_before_training_is_found_at_the_start(at, place):
     """ENV-4"""
-    with pytest.raises(EnvError, match=f"toy crash .*{place}.*ZeroDivisionError"):
+    with pytest.raises(EnvError, match=rf"toy crash .*{place}.*ZeroDivisionError.* at faults.py:\d+"):
         toy_env.make(Toy(id="crash", at=at, step=1), 2)
 
 
@@ -101,6 +101,8 @@ FIVE = "step has to return five values, obs, reward, terminated, truncated and i
         (lambda out: (None, *out[1:]), "ValueError: the observation is no array: None"),
         (lambda out: (list(out[0]), *out[1:]), r"ValueError: the observation is no array: \[.*\]"),
         (lambda out: (out[0], float("nan"), *out[2:]), "ValueError: the reward is nan"),
+        (lambda out: (out[0], None, *out[2:]), r"the reward is no number \(must be real number, not NoneType\)"),
+        (lambda out: (out[0], 10**400, *out[2:]), r"the reward is no number \(int too large to convert to float\)"),
         (lambda out: out[:4], rf"{FIVE} \(not enough values to unpack \(expected 5, got 4\)\)"),
         (lambda out: None, rf"{FIVE} \(cannot unpack non-iterable NoneType object\)"),
     ],
@@ -115,6 +117,31 @@ def test_a_fault_that_a_row_finds_names_no_line_of_ours(fault, words):
     env.step(1)
     with pytest.raises(EnvError, match=rf"failed in step 2 of row 0: {words} \(seed of the episode 8; action 1\)"):
         env.step(1)
+
+
+def test_an_error_within_a_package_names_the_line_of_the_environment_that_led_to_it():
+    def step(self, action):
+        return np.linalg.inv(np.zeros((2, 2)))
+
+    with pytest.raises(EnvError, match=rf"LinAlgError.* at test_env_failures.py:{step.__code__.co_firstlineno + 1} "):
+        after_reset(corridor_with(step=step)()).step(1)
+
+
+def after_reset(env):
+    row = Row(env, "corridor", 0)
+    row.reset(seed=8)
+    return row
+
+
+@pytest.mark.parametrize("call", ["__init__", "reset", "step"])
+@pytest.mark.parametrize("leave", [exit, sys.exit])
+def test_an_environment_that_leaves_the_program_at_once_is_told_with_its_line(call, leave):
+    def left(self, *_, seed=None, options=None):
+        leave(3)
+
+    line = left.__code__.co_firstlineno + 1
+    with pytest.raises(EnvError, match=rf"called sys.exit\(3\) at test_env_failures.py:{line}"):
+        assembled(corridor_with(**{call: left}), "mine", 1, "sync")
 
 
 def test_a_later_reset_of_one_value_is_told_what_to_return():

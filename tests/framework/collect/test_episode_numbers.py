@@ -116,6 +116,24 @@ def test_a_name_that_info_spells_otherwise_is_told_once(
     assert "declares the metric 'swiches', which info does not have at the end of an episode; it has 'switches'" in said
 
 
+class Text(Lights):
+    metrics = "success"  # type: ignore[assignment]
+
+
+class Listed(Lights):
+    metrics = ["success", "switches"]  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(("env", "form"), [(Text, "('success',)"), (Listed, "('success', 'switches')")])
+def test_names_that_are_no_tuple_are_told_once(
+    env: Any, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    train(env)
+    told = f"{env.__name__}.metrics is {env.metrics!r} and makes no columns; a tuple does: metrics = {form}"
+    assert [record.getMessage() for record in caplog.records].count(told) == 1
+
+
 def train(env: Any) -> None:
     with joystick.Run("REINFORCE", env, general_cfg={"max_episode": 3, "seed": 1}) as run:
         run.train()
