@@ -57,6 +57,13 @@ class FailsAtItsEnd(Lines):
         raise KeyError("queue")
 
 
+class Short(Lines):
+    """Takes fewer arguments than it gets."""
+
+    def scalars(self, values: Mapping[str, float], step: int) -> None:  # type: ignore[override]
+        self._write("scalars", dict(values), step)
+
+
 class NoLogger:
     """Lacks the base class."""
 

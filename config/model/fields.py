@@ -49,6 +49,14 @@ class Strict(BaseModel, metaclass=Inheriting):
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         bounds.keep(cls)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            remedy = tr("a schedule changes one (docs/schedules.md), and a resume continues with others")
+            raise AttributeError(
+                tr("{name} stays what it is while a run lasts: {remedy}", name=name, remedy=remedy), name=name, obj=self
+            )
+        super().__setattr__(name, value)
+
     @model_validator(mode="before")
     @classmethod
     def _aliases_and_nulls(cls, values: Any) -> Any:

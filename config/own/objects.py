@@ -143,7 +143,7 @@ def _name_of(thing: Callable[..., Any]) -> str:
     return name
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """Returns the text of an error of a module in one line, with the user's line that led to it unless the text has
     it."""
     if isinstance(error, ImportError | SyntaxError):

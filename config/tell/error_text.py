@@ -13,6 +13,8 @@ from config.model.course import OF_THE_RUN
 from config.model.domain_kinds import written_kind
 from config.model.fields import Strict
 from config.model.layers import Layer
+from config.model.schedules import KINDS
+from config.own import objects as own
 from config.program import PROGRAM
 from config.read.yaml_reader import Place
 from config.tell.help_texts import WithHelp
@@ -24,6 +26,8 @@ Json = dict[str, Any]
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
 _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 """Seconds of a unit of time."""
+_EXAMPLE = "{linear: [0.001, 0.0]}"
+"""A schedule."""
 _IN_SECONDS = ("max_time", "env_timeout")
 """Settings that are a time."""
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
@@ -195,6 +199,17 @@ def _as_number(name: str, text: str, node: Json, root: Json) -> str:
     return tr("; write it without quotes: {value}", value=text) if re.fullmatch(_NUMBER, text) else ""
 
 
+def _as_schedule(value: Any, node: Json, root: Json) -> str:
+    """Returns the end of a sentence about what is meant as a schedule: how one is written; or nothing."""
+    if not any(resolve(option, root).get("format") == OF_THE_RUN for option in node.get("anyOf", ())):
+        return ""
+    if own.is_registered(value):
+        return tr("; a schedule is no function: {kinds}, such as {example}", kinds=either(KINDS), example=_EXAMPLE)
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(number, int | float) for number in value):
+        return tr("; write {value}", value=f"{{linear: {value}}}")
+    return tr("; write {value}", value=_EXAMPLE) if isinstance(value, str) and value in KINDS else ""
+
+
 def _with_hidden(error: ValidationError) -> Iterator[ErrorDetails]:
     """Yields the errors, and behind a misspelled layer_type those that the layer of the nearest name has."""
     kinds = {kind.model_fields["layer_type"].default: kind for kind in get_args(get_args(Layer)[0])}
@@ -262,7 +277,7 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         else ""
     )
     several = several_algorithms(value) if loc == ("algo_name",) else ""
-    end = f"{near}{several}{_values_to_try(value)}"
+    end = f"{near}{several}{_values_to_try(value)}" or _as_schedule(value, node, root)
     return tr("got {value}; expected {kind}{end}", value=shown(value), kind=expected(node, root), end=end)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.model.composite import Composite
+from config.own.objects import described
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from envs.base import Array, EnvError, Step, VectorEnv
@@ -262,12 +263,9 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
             raise  # a failure of the run itself, which says what it is, and may forbid to save
         kind = CallbackInterrupt if isinstance(error, KeyboardInterrupt) else CallbackError
         what = tr(
-            "{callbacks}.{event} has failed: {kind}: {error}",
-            callbacks=type(callbacks).__name__,
-            event=event,
-            kind=type(error).__name__,
-            error=error,
-        )
+            "{callbacks}.{event} has failed: {error}", callbacks=type(callbacks).__name__, event=event,
+            error=described(error),
+        )  # fmt: skip
         raise kind(what) from error
 
 

@@ -84,10 +84,7 @@ class Console(Narrator):
         warnings = self._screen if show else terminal.choose(sys.stderr)
         self._log = _LogFile(log, cfg.log_level.upper())
         self._handlers = (self._log, _Terminal(self._screen, warnings))
-        LOGGER.setLevel(level_of(cfg.log_level))
-        LOGGER.propagate = False
-        for handler in self._handlers:
-            LOGGER.addHandler(handler)
+        self.listen()
         self._began = self._next = time.monotonic()
         self._earlier = 0.0
         self._pace = Pace(cfg)
@@ -106,6 +103,17 @@ class Console(Narrator):
         self._stages = contextlib.ExitStack()
         if show:
             self._stages.enter_context(stages.shown_on(self._screen, self._between_rounds))
+
+    def listen(self) -> None:
+        """Takes what is logged from now on, in the place of the console of another run of this process."""
+        LOGGER.setLevel(level_of(self.cfg.log_level))
+        LOGGER.propagate = False
+        others = [handler for handler in LOGGER.handlers if isinstance(handler, _LogFile | _Terminal)]
+        if others != [*self._handlers]:
+            for handler in others:
+                LOGGER.removeHandler(handler)
+            for handler in self._handlers:
+                LOGGER.addHandler(handler)
 
     # during the run ---------------------------------------------------------------------------------------
 

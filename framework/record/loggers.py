@@ -1,10 +1,12 @@
 """Loggers: where metrics are sent besides the CSV files, TensorBoard among them."""
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
+from config.own import objects as own
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.disk.checkpoints import flatten
@@ -43,6 +45,8 @@ class Logger:
         return {}
 
 
+METHODS = ("start", "scalars", "files", "close", "state")
+"""Names of the methods that a run calls."""
 RECEIVERS = ("scalars", "files", "close")
 """Names of the methods of which a logger needs one, since it would do nothing without."""
 
@@ -57,9 +61,30 @@ def problem(cls: Any) -> str:
     for name in sorted(set(dir(cls)) - set(dir(Logger))):
         if not name.startswith("_") and (hint := did_you_mean(name, inherited)):
             return tr("{logger} has {name}, which no run calls{hint}", logger=cls.__name__, name=name, hint=hint)
+    for method in METHODS:
+        if fault := _call_fault(cls, method):
+            return fault
     if len(inherited) == len(RECEIVERS):
         names = ", ".join(RECEIVERS)
         return tr("{logger} has none of the methods that receive something: {names}", logger=cls.__name__, names=names)
+    return ""
+
+
+def _call_fault(cls: type[Logger], method: str) -> str:
+    """Returns why a method cannot be called with its arguments; empty if it can."""
+    arguments = [*inspect.signature(getattr(Logger, method)).parameters][1:]
+    try:
+        inspect.signature(getattr(cls, method)).bind(None, *arguments)
+    except TypeError as error:
+        return tr(
+            "{logger}.{method} is called as {method}({arguments}): {error}",
+            logger=cls.__name__,
+            method=method,
+            arguments=", ".join(arguments),
+            error=error,
+        )
+    except ValueError:  # a builtin, whose parameters Python cannot tell
+        pass
     return ""
 
 
@@ -119,13 +144,18 @@ class Loggers:
     def _call(self, name: str, method: str, *args: Any) -> Any:
         try:
             result = getattr(self._running[name], method)(*args)
-            if method == "state":
-                flatten(result, {})  # raises TypeError for what a checkpoint cannot hold
-            return result
         except (Exception, SystemExit) as error:  # a service may fail in any way, and the numbers are in the CSV files
             plain = str(error) and not isinstance(error, SystemExit | KeyError)
             text = str(error) if plain else f"{type(error).__name__}: {error}"
-            self._drop(name, " ".join(text.split()).rstrip("."), method)
+            text = own.described(error) if own.is_own(name) else " ".join(text.split()).rstrip(".")
+            self._drop(name, text, method)
+            return None
+        try:
+            if method == "state":
+                flatten(result, {})
+            return result
+        except TypeError as error:
+            self._drop(name, tr("a checkpoint cannot hold what its state() returns: {error}", error=error), method)
             return None
 
     def _drop(self, name: str, why: str, method: str) -> None:

@@ -21,6 +21,7 @@ from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.record.callbacks import from_functions
+from framework.record.loggers import Logger
 from framework.runs import other_words
 
 Settings = Mapping[str, Any]
@@ -136,6 +137,17 @@ def config_of(
     if preset != "auto":
         values["general_cfg"].setdefault("preset", preset)
     values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
+    if isinstance(algo, str) and algo.endswith((".yaml", ".yml")):
+        raise ConfigError("Python: algo: {algo!r} is a file of settings; write yaml={algo!r}", algo=algo)
+    if not (algo is None or isinstance(algo, str) or callable(algo)):
+        raise ConfigError("Python: algo: got {algo!r:.80}; expected the name of an algorithm, such as 'PPO'", algo=algo)
+    loggers = values["general_cfg"].get("loggers")
+    for logger in loggers if isinstance(loggers, list | tuple) else ():
+        if isinstance(logger, Logger):
+            raise ConfigError(
+                "Python: general_cfg.loggers: got an object of {name}; write the class, {name}",
+                name=type(logger).__name__,
+            )
     if not (env is None or isinstance(env, str) or callable(env)):
         raise ConfigError("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)
     flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}

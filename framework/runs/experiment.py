@@ -279,9 +279,10 @@ class Experiment:
             self.trainer.profile = enter(profiling(self.trainer, log))
 
     def set_up_process(self) -> None:
-        """Lets this process compute as the run does: another run may have used it since."""
+        """Lets this process compute and log as the run does: another run may have used it since."""
         torch.set_num_threads(self._threads)
         use_kernels(self.config)
+        self.console.listen()
 
     def _open_mirror(self) -> None:
         """Takes the claim on the copy in a store. What waiting does not mend is refused before the run begins, and

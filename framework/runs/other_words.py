@@ -24,10 +24,11 @@ ACTS = (
 )  # fmt: skip
 """Methods of policies of other libraries that choose an action."""
 OF_A_RUN = {
-    "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
+    **dict.fromkeys(("learn", "fit", "step", "run"), "run.train(steps)"), "play": "run.film()",
     "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
     **dict.fromkeys((*ACTS, "act"), _LOAD),
     "load": tr("joystick.load(run.task) or run.restore(N)"),
+    "reset": tr("run.train(steps), which resets the environment itself, or joystick.Run(...) for a new run"),
     "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
     "optimizer": tr("run.foreach_worker(f) and run.foreach_env(f)"), "workers": "run.foreach_worker(f)",
     "local_evaluator": tr("run.agent and run.foreach_env(f)"), "foreach_evaluator": "run.foreach_worker(f)",

@@ -95,6 +95,15 @@ class TrainedPolicy(_Trained):
                 raise JoystickError(
                     "act: got what reset or step returns; the observation is its first part: obs, info = env.reset()"
                 ) from error
+            if names := ", ".join(part.name for part in self._env.parts):
+                fault = str(error)
+                if isinstance(error, KeyError):
+                    fault = tr("the observation has no part {part!r}", part=error.args[0])
+                elif not isinstance(obs, Mapping | tuple):
+                    fault = tr("got {kind}", kind=f"{type(obs).__name__} {obs!r:.40}")
+                raise JoystickError(
+                    "act: {fault}; the parts of an observation are {names}", fault=fault, names=names
+                ) from error
             raise JoystickError(
                 "act: the observation does not fit {space}: {error}", space=space, error=error
             ) from error
@@ -123,9 +132,8 @@ class AgentPolicy(TrainedPolicy):
         self, agents: MultiPolicyAgent, env: VectorEnv, name: str, member: str | None, about: Mapping[str, str]
     ) -> None:
         if name not in agents.slots:
-            raise JoystickError(
-                "there is no policy {name!r}{nearest}", name=name, nearest=did_you_mean(name, agents.slots)
-            )
+            near = did_you_mean(name, agents.slots) or tr("; the run has {policies}", policies=", ".join(agents.slots))
+            raise JoystickError("there is no policy {name!r}{nearest}", name=name, nearest=near)
         self._slots, self._layout = agents.slots[name], agents.layout
         if isinstance(self._slots, JointSlots):
             raise JoystickError("policy {name} controls its agents as one: load the run without policy=", name=name)

@@ -484,6 +484,7 @@ class Run:
             return
         self._closed = True
         _OPEN.discard(self)
+        self._experiment.console.listen()
         with _interrupts(self):
             try:
                 if not self._broken:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
+import joystick
 from config.model.course import Schedule, value_at
 from config.read.loader import ConfigError
 from tests.tools.config_fixtures import loaded
@@ -60,6 +61,8 @@ def test_a_schedule_is_read_and_written_as_it_stands_in_a_file() -> None:
             "piecewise: got [[0.5, 1], [0.2, 3]]; expected pairs [fraction of the run, value] with fractions from 0 to "
             "1 in ascending order",
         ),
+        ("lr=linear", "got 'linear' (text); expected a number above 0 or a schedule; write {linear: [0.001, 0.0]}"),
+        ("lr=[1e-3, 0]", "got [0.001, 0]; expected a number above 0 or a schedule; write {linear: [0.001, 0]}"),
         ("lr=fast", "got 'fast' (text); expected a number above 0 or a schedule"),
         ("value_coef={linear: [1, 0]}", 'got {"linear": [1, 0]}; expected a number at least 0'),
     ],
@@ -69,6 +72,11 @@ def test_a_wrong_schedule_is_answered_once(word: str, answer: str) -> None:
         loaded(None, *PPO, f"algo_cfg.{word}")
     [problem] = refused.value.problems
     assert problem.endswith(f"algo_cfg.{word.partition('=')[0]}: {answer}")
+
+
+def test_a_function_is_answered_with_the_kinds_of_schedules() -> None:
+    with pytest.raises(ConfigError, match=r"lr: .*; a schedule is no function: constant, linear, cosine or piecewise"):
+        joystick.Run("PPO", "CartPole-v1", algo_cfg={"lr": lambda fraction: 1e-3 * (1 - fraction)})
 
 
 def test_values_to_try_are_for_a_tuning() -> None:

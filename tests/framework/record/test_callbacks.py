@@ -142,12 +142,22 @@ def test_callbacks_change_no_number_of_training():
 
 @pytest.mark.parametrize("general", [{}, {**WORKERS, "n_workers": 2}], ids=["alone", "two workers"])
 def test_a_callback_that_fails_ends_the_run_saved_and_with_its_name(general, capfd):
-    with pytest.raises(joystick.JoystickError, match=r"Fails.on_episode_end has failed: KeyError: 'angles'"):
+    with pytest.raises(
+        joystick.JoystickError, match=r"Fails.on_episode_end has failed: KeyError: 'angles' \(\S*:\d+\)"
+    ):
         to_the_end(run_of(own_callbacks.Fails, **general))
     saved = CheckpointStore(Path("run/models")).newest(print)
     assert saved.tree["count"]["step"] > 0
     words = ["--resume", "run", "--allow-import", "own_callbacks"]
     assert main([*words, "general_cfg.callbacks=null"]) == 0
+
+
+def test_a_callback_that_changes_a_setting_is_told_what_can():
+    def change(info):
+        info["trainer"].config.algo.lr = 0.5
+
+    with pytest.raises(joystick.JoystickError, match=r"AttributeError: lr stays what it is while a run lasts: a sched"):
+        to_the_end(run_of({"on_train_result": change}))
 
 
 def test_a_callback_that_calls_sys_exit_ends_the_run_saved():

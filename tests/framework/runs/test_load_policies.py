@@ -136,6 +136,8 @@ def test_agents_with_changing_names_take_turns_in_a_slot(tmp_path: Path) -> None
 def test_what_cannot_be_loaded_is_named(poles: Path, tmp_path: Path) -> None:
     with pytest.raises(joystick.JoystickError, match="no policy 'aa'; did you mean a"):
         joystick.load(poles, "latest", policy="aa")
+    with pytest.raises(joystick.JoystickError, match="no policy 'pole_0'; the run has a, b"):
+        joystick.load(poles, "latest", policy="pole_0")
     with pytest.raises(joystick.JoystickError, match="policy a has pole_0"):
         joystick.load(poles, "latest", policy="a", agent="pole_1")
     joint = {"both": ["agents=pole_*", "joint=true", "algo_name=PPO", f"actor_layers={SMALL}"]}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 import yaml
@@ -415,6 +416,14 @@ def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
             run_of(**options)
     with pytest.raises(joystick.ConfigError, match=r"Python: env: got .*; expected an id, or the class or function"):
         joystick.Run("DQN", object())
+    for algo, words in (
+        ("my.yaml", "algo: 'my.yaml' is a file of settings; write yaml='my.yaml'"),
+        (np, r"algo: got <module 'numpy'.*; expected the name of an algorithm, such as 'PPO'"),
+    ):
+        with pytest.raises(joystick.ConfigError, match=words):
+            joystick.Run(algo)
+    with pytest.raises(joystick.ConfigError, match="loggers: got an object of Logger; write the class, Logger"):
+        run_of(general_cfg={"loggers": ["csv", joystick.Logger()]})
     assert joystick.Run.branch("one", "latest", into="two").task == Path("two").absolute()
 
 
@@ -437,6 +446,49 @@ def test_an_observation_that_does_not_fit_the_environment_is_answered():
             policy.act(obs)
     with pytest.raises(RuntimeError, match="no action is legal: the action_mask is 0 everywhere"):
         policy.act(3, [False] * 6)
+
+
+def test_an_observation_that_lacks_a_part_is_answered_with_the_parts():
+    policy = joystick.load(trained(joystick.Run("PPO", Parts, into="run"), 100), "latest")
+    assert policy.act({"at": [0.0], "goal": 1}) in (0, 1)
+    parts = "; the parts of an observation are at, goal"
+    for obs, fault in (
+        ({"at": [0.0]}, "the observation has no part 'goal'"),
+        ([0.0, 1], r"got list \[0.0, 1\]"),
+        ({"at": [0.0], "goal": 7}, "the part 'goal' of the observation is 7; expected a whole number from 0 to 2"),
+    ):
+        with pytest.raises(joystick.JoystickError, match=f"^act: {fault}{parts}$"):
+            policy.act(obs)
+
+
+class Parts(gymnasium.Env):
+    """An environment whose observations are dicts."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+    observation_space = gymnasium.spaces.Dict(
+        {"at": gymnasium.spaces.Box(-1, 1, (1,)), "goal": gymnasium.spaces.Discrete(3)}
+    )
+
+    def reset(self, *, seed=None, options=None):
+        return {"at": np.zeros(1, np.float32), "goal": 1}, {}
+
+    def step(self, action):
+        return {"at": np.zeros(1, np.float32), "goal": 1}, 1.0, True, False, {}
+
+
+def test_two_open_runs_have_a_log_each_and_warn_once(capfd):
+    one, two = run_of(into="one"), run_of(into="two")
+    for run in (one, two):
+        run.train(10_000)
+    capfd.readouterr()
+    one.close()
+    assert capfd.readouterr().err.count("warning: ") == 1
+    two.close()
+    for own, other in (("one", "two"), ("two", "one")):
+        lines = (Path(own) / "logs/log.txt").read_text()
+        assert f"{own}/report.html" in lines
+        assert f"{other}/report.html" not in lines
+        assert f"task directory: {other}\n" not in lines
 
 
 def test_a_closed_run_outside_of_tasks_is_named_by_its_folder(tmp_path):
