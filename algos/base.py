@@ -325,6 +325,8 @@ class Agent(TrainableActor):
     def as_module(self) -> PolicyModule:
         """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
         the reason if it is not a function of the observation and a recurrent state that networks compute."""
+        if self.KEPT:
+            raise UnfitError("its agent has no as_module, which gives the policy as a module (docs/algorithms.md)")
         raise UnfitError("its policy is not a network but a table or a rule")
 
     # learning -------------------------------------------------------------------------------------------

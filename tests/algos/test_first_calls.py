@@ -279,3 +279,8 @@ def test_a_package_without_a_whole_agent_is_told_what_it_lacks(name, code, messa
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UnfitError, match=message):
         algos.make_agent(importlib.import_module(name))
+
+
+def test_an_agent_with_a_network_that_cannot_be_exported_is_told_what_it_lacks():
+    with pytest.raises(UnfitError, match=r"its agent has no as_module, which gives the policy as a module"):
+        Own().as_module()

@@ -31,6 +31,10 @@ def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) ->
     for name in names:
         part = getattr(owner, name)
         if part is not None:  # what is switched off may be missing in the state of an earlier version
+            if name not in state:
+                raise ValueError(
+                    tr("it has no {name!r}, which KEPT names; it has {names}", name=name, names=", ".join(state))
+                )
             setattr(owner, name, _restored(part, state[name]))
 
 
