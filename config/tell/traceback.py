@@ -11,6 +11,7 @@ from traceback import FrameSummary, StackSummary, format_exception
 from types import TracebackType
 from typing import Any
 
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +21,9 @@ _OURS = (
     contextlib.__file__,
 )
 """Beginnings of the paths of this program's files, and of what only passes its calls on."""
+_SENT = "<dynamic-code>"
+"""File of a class or function of the main program that cloudpickle has sent to another process; its lines are those of
+the program."""
 _LIBRARIES = {"site-packages", "dist-packages"}
 """Folders of installed packages."""
 
@@ -38,7 +42,8 @@ def last_line(error: BaseException) -> tuple[str, int]:
     """Returns file and number of the last line of the user that an error has passed; where there is none, of the line
     that raised it."""
     lines = [(line.tb_frame.f_code.co_filename, line.tb_lineno) for line in _each(error.__traceback__)]
-    return next((line for line in reversed(lines) if is_own(line[0])), lines[-1])
+    file, number = next((line for line in reversed(lines) if is_own(line[0])), lines[-1])
+    return tr("the program") if file == _SENT else file, number
 
 
 def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
@@ -54,7 +59,7 @@ def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
 def is_own(file: str) -> bool:
     """Returns True for a file or a cell of a notebook that is neither of this program nor of Python and its
     packages."""
-    exists = os.path.isfile(file) or "ipykernel_" in file
+    exists = os.path.isfile(file) or "ipykernel_" in file or file == _SENT
     if not exists or file.startswith((*_OURS, os.path.dirname(os.__file__) + os.sep)):
         return False
     return not _LIBRARIES & set(Path(file).parts)

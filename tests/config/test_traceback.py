@@ -156,3 +156,20 @@ def test_an_error_of_the_program_itself_has_no_lines_of_the_user():
         function(str(ours._ROOT / "framework" / "loop.py"), "def f():\n 1 / 0")()
     error = info.value.with_traceback(info.value.__traceback__.tb_next)
     assert ours.told(error) == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("<dynamic-code>", "the program"),  # a class of the main program that was sent to a process
+        ("/tmp/ipykernel_12/34.py", "/tmp/ipykernel_12/34.py"),
+        (__file__, __file__),
+        ("<string>", traceback.__file__),  # no line of the user: the one that raised it
+    ],
+)
+def test_the_last_line_of_the_user_is_named(file, name):
+    library = function(traceback.__file__, "def f():\n 1 / 0")
+    with pytest.raises(ZeroDivisionError) as caught:
+        function(file, "def f():\n\n call()", call=library)()
+    error = caught.value.with_traceback(caught.tb.tb_next)  # without the line of this test
+    assert ours.last_line(error) == (name, 2 if name == traceback.__file__ else 3)
