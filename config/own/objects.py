@@ -12,9 +12,9 @@ from typing import Any
 
 from config.model.fields import Problem
 from config.own import env_packages, former
+from config.own.lines import last_line
 from config.tell.language import tr
 from config.tell.names import did_you_mean
-from config.tell.traceback import last_line
 
 _REGISTERED: dict[str, Any] = {}
 _BY_PYTHON: set[str] = set()

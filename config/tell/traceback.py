@@ -2,8 +2,6 @@
 the message."""
 
 import builtins
-import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,21 +9,8 @@ from traceback import FrameSummary, StackSummary, format_exception
 from types import TracebackType
 from typing import Any
 
-from config.tell.language import tr
+from config.own.lines import OURS, each, is_own
 from config.tell.names import did_you_mean
-
-_ROOT = Path(__file__).resolve().parents[2]
-_OURS = (
-    *(f"{_ROOT / package}/" for package in ("algos", "config", "envs", "framework")),
-    *(str(_ROOT / file) for file in ("joystick.py", "main.py")),
-    contextlib.__file__,
-)
-"""Beginnings of the paths of this program's files, and of what only passes its calls on."""
-_SENT = "<dynamic-code>"
-"""File of a class or function of the main program that cloudpickle has sent to another process; its lines are those of
-the program."""
-_LIBRARIES = {"site-packages", "dist-packages"}
-"""Folders of installed packages."""
 
 
 def told(error: BaseException) -> str:
@@ -38,31 +23,14 @@ def told(error: BaseException) -> str:
     return "\n".join(["".join([kind.rstrip(": "), _meant(error)]), *text, rest])
 
 
-def last_line(error: BaseException) -> tuple[str, int]:
-    """Returns file and number of the last line of the user that an error has passed; where there is none, of the line
-    that raised it."""
-    lines = [(line.tb_frame.f_code.co_filename, line.tb_lineno) for line in _each(error.__traceback__)]
-    file, number = next((line for line in reversed(lines) if is_own(line[0])), lines[-1])
-    return tr("the program") if file == _SENT else file, number
-
-
 def _own_lines(error: BaseException) -> Iterator[FrameSummary]:
     """Yields the lines of the user that an error has passed, the last one where it was raised."""
-    for line in _each(error.__traceback__):
+    for line in each(error.__traceback__):
         code = line.tb_frame.f_code
         if is_own(code.co_filename):
             yield FrameSummary(_shown(code.co_filename), line.tb_lineno, code.co_name, lookup_line=True)
     if isinstance(error, SyntaxError) and error.filename and is_own(error.filename):  # that line has not been run
         yield FrameSummary(_shown(error.filename), error.lineno or 1, "<module>")
-
-
-def is_own(file: str) -> bool:
-    """Returns True for a file or a cell of a notebook that is neither of this program nor of Python and its
-    packages."""
-    exists = os.path.isfile(file) or "ipykernel_" in file or file == _SENT
-    if not exists or file.startswith((*_OURS, os.path.dirname(os.__file__) + os.sep)):
-        return False
-    return not _LIBRARIES & set(Path(file).parts)
 
 
 def _shown(file: str) -> str:
@@ -75,7 +43,7 @@ def _meant(error: BaseException) -> str:
     """Returns the end of a sentence about a name that there is not: the nearest one that there is."""
     if isinstance(error, AttributeError) and error.name and error.obj is not None:
         return did_you_mean(error.name, (name for name in dir(error.obj) if name[:1] != "_"))
-    if isinstance(error, NameError) and error.name and (lines := [*_each(error.__traceback__)]):
+    if isinstance(error, NameError) and error.name and (lines := [*each(error.__traceback__)]):
         frame = lines[-1].tb_frame
         return did_you_mean(error.name, {**frame.f_locals, **frame.f_globals, **vars(builtins)})
     return ""
@@ -101,19 +69,13 @@ def _as_in(style: Any, error: BaseException) -> list[str]:
 def _lines(error: BaseException, offset: int = 0) -> Iterator[TracebackType]:
     """Yields the lines of a traceback that are not of this program, and the line where the first error was raised.
     offset: number of lines before those of the user."""
-    lines = [*_each(error.__traceback__)][offset:]
-    theirs = [line for line in lines if not line.tb_frame.f_code.co_filename.startswith(_OURS)]
+    lines = [*each(error.__traceback__)][offset:]
+    theirs = [line for line in lines if not line.tb_frame.f_code.co_filename.startswith(OURS)]
     yield from theirs
     if (cause := error.__cause__) is not None:
         yield from _lines(cause)
     elif lines[-1:] != theirs[-1:] and not hasattr(error, "_render_traceback_"):
         yield lines[-1]
-
-
-def _each(lines: TracebackType | None) -> Iterator[TracebackType]:
-    while lines is not None:
-        yield lines
-        lines = lines.tb_next
 
 
 def _joined(lines: list[TracebackType]) -> TracebackType | None:

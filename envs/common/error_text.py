@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from config.own.lines import last_line
 from config.tell.language import tr
-from config.tell.traceback import last_line
 
 _CHECKS = str(Path(__file__).parent)
 """Folder of the files that look at what an environment returns."""

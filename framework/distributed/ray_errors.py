@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from config.own.lines import is_own
 from config.tell.language import UserError, tr
-from config.tell.traceback import is_own
 from framework.errors import JoystickError, RayUnavailable, Stopped
 from framework.loop.backend import Lost
 from framework.screen.stages import part, stage

@@ -74,7 +74,6 @@ that settings name, files and their paths."""
 CONFIG_CLIMBING = {
     ("own.packages", "read.presets"): "a package of the user's own may have presets",
     ("own.values", "tell.error_text"): "a wrong value of a wrapper is told in the words of any other setting",
-    ("own.objects", "tell.traceback"): "an error of code of the user's own is told with the user's line",
     ("own.packages", "tell.error_text"): "what is wrong with the settings of a package of the user's own",
     ("own.trust", "read.task_config"): "the code that a task directory names",
     ("own.trust", "read.task_files"): "the code that a task directory names",
