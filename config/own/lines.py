@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from config.program import ROOT
 from config.tell.language import tr
 
-_ROOT = Path(__file__).resolve().parents[2]
 OURS = (
-    *(f"{_ROOT / package}/" for package in ("algos", "config", "envs", "framework")),
-    *(str(_ROOT / file) for file in ("joystick.py", "main.py")),
+    *(f"{ROOT / package}/" for package in ("algos", "config", "envs", "framework")),
+    *(str(ROOT / file) for file in ("joystick.py", "main.py")),
     contextlib.__file__,
 )
 """Beginnings of the paths of this program's files, and of what only passes its calls on."""

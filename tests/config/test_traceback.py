@@ -7,6 +7,8 @@ import types
 
 import pytest
 
+from config.own import lines
+from config.program import ROOT
 from config.read.loader import ConfigError
 from config.tell import traceback as ours
 from envs.base import EnvError
@@ -37,7 +39,7 @@ def function(file, code, **names):
 
 def error_of(failing):
     """Returns the error of a program of the user that calls a function of ours."""
-    inner = function(str(ours._ROOT / "framework" / "loop.py"), "def f():\n call()", call=failing)
+    inner = function(str(ROOT / "framework" / "loop.py"), "def f():\n call()", call=failing)
     cell = function("cell", "def f():\n inner()", inner=inner)
     with pytest.raises((ConfigError, EnvError, JoystickError)) as info:
         cell()
@@ -48,7 +50,7 @@ def raising(kind):
     def failing():
         raise kind
 
-    return function(str(ours._ROOT / "config" / "read.py"), "def f():\n call()", call=failing)
+    return function(str(ROOT / "config" / "read.py"), "def f():\n call()", call=failing)
 
 
 @pytest.mark.parametrize("error", [ConfigError("no lr"), EnvError("no lr"), JoystickError("no lr"), DataError("no lr")])
@@ -76,12 +78,12 @@ def test_the_line_of_the_user_that_failed_is_shown_behind_the_call(style):
         except KeyError as error:
             raise EnvError("step failed: KeyError: 'x'") from error
 
-    guarded.__code__ = guarded.__code__.replace(co_filename=str(ours._ROOT / "envs" / "common" / "sync.py"))
+    guarded.__code__ = guarded.__code__.replace(co_filename=str(ROOT / "envs" / "common" / "sync.py"))
     assert error_of(guarded)._render_traceback_() == ["f", "step", "EnvError: step failed: KeyError: 'x'"]
 
 
 def test_the_line_that_raised_the_first_error_is_shown_though_it_is_of_the_program(style):
-    fails = function(str(ours._ROOT / "envs" / "own.py"), "def f():\n raise KeyError('x')")
+    fails = function(str(ROOT / "envs" / "own.py"), "def f():\n raise KeyError('x')")
 
     def guarded():
         try:
@@ -89,7 +91,7 @@ def test_the_line_that_raised_the_first_error_is_shown_though_it_is_of_the_progr
         except KeyError as error:
             raise EnvError("step failed") from error
 
-    guarded.__code__ = guarded.__code__.replace(co_filename=str(ours._ROOT / "envs" / "common" / "sync.py"))
+    guarded.__code__ = guarded.__code__.replace(co_filename=str(ROOT / "envs" / "common" / "sync.py"))
     assert error_of(guarded)._render_traceback_() == ["f", "f", "EnvError: step failed"]
 
 
@@ -123,7 +125,7 @@ def own_error(folder, code=OWN, **names):
     """Returns the error of a program of ours that calls a function in a file of the user's own."""
     (folder / "own.py").write_text(code)
     theirs = function(str(folder / "own.py"), code, **names)
-    inner = function(str(ours._ROOT / "framework" / "loop.py"), "def f():\n call()", call=theirs)
+    inner = function(str(ROOT / "framework" / "loop.py"), "def f():\n call()", call=theirs)
     with pytest.raises(Exception) as info:  # noqa: PT011 - of any kind
         inner()
     tested = info.value.__traceback__.tb_next.tb_next  # without the lines of this test
@@ -153,7 +155,7 @@ def test_a_line_that_python_cannot_read_is_shown(tmp_path, monkeypatch):
 
 def test_an_error_of_the_program_itself_has_no_lines_of_the_user():
     with pytest.raises(ZeroDivisionError) as info:
-        function(str(ours._ROOT / "framework" / "loop.py"), "def f():\n 1 / 0")()
+        function(str(ROOT / "framework" / "loop.py"), "def f():\n 1 / 0")()
     error = info.value.with_traceback(info.value.__traceback__.tb_next)
     assert ours.told(error) == ""
 
@@ -172,4 +174,4 @@ def test_the_last_line_of_the_user_is_named(file, name):
     with pytest.raises(ZeroDivisionError) as caught:
         function(file, "def f():\n\n call()", call=library)()
     error = caught.value.with_traceback(caught.tb.tb_next)  # without the line of this test
-    assert ours.last_line(error) == (name, 2 if name == traceback.__file__ else 3)
+    assert lines.last_line(error) == (name, 2 if name == traceback.__file__ else 3)
