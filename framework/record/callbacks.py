@@ -263,9 +263,11 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
             raise  # a failure of the run itself, which says what it is, and may forbid to save
         kind = CallbackInterrupt if isinstance(error, KeyboardInterrupt) else CallbackError
         what = tr(
-            "{callbacks}.{event} has failed: {error}", callbacks=type(callbacks).__name__, event=event,
+            "{callbacks}.{event} has failed: {error}",
+            callbacks=type(callbacks).__name__,
+            event=event,
             error=described(error),
-        )  # fmt: skip
+        )
         raise kind(what) from error
 
 

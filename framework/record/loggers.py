@@ -97,6 +97,12 @@ def flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
             yield f"{before}{name}", value
 
 
+def _of_service(error: BaseException) -> str:
+    """Returns the text of an error of a service in one line, with its kind where the text alone says little."""
+    plain = str(error) and not isinstance(error, SystemExit | KeyError)
+    return " ".join((str(error) if plain else f"{type(error).__name__}: {error}").split()).rstrip(".")
+
+
 class Loggers:
     """The loggers of a run, by their names. One that fails is closed with a warning."""
 
@@ -145,18 +151,15 @@ class Loggers:
         try:
             result = getattr(self._running[name], method)(*args)
         except (Exception, SystemExit) as error:  # a service may fail in any way, and the numbers are in the CSV files
-            plain = str(error) and not isinstance(error, SystemExit | KeyError)
-            text = str(error) if plain else f"{type(error).__name__}: {error}"
-            text = own.described(error) if own.is_own(name) else " ".join(text.split()).rstrip(".")
-            self._drop(name, text, method)
+            self._drop(name, own.described(error) if own.is_own(name) else _of_service(error), method)
             return None
-        try:
-            if method == "state":
+        if method == "state":
+            try:
                 flatten(result, {})
-            return result
-        except TypeError as error:
-            self._drop(name, tr("a checkpoint cannot hold what its state() returns: {error}", error=error), method)
-            return None
+            except TypeError as error:
+                self._drop(name, tr("a checkpoint cannot hold what its state() returns: {error}", error=error), method)
+                return None
+        return result
 
     def _drop(self, name: str, why: str, method: str) -> None:
         logger = self._running.pop(name)

@@ -141,6 +141,8 @@ def config_of(
         raise ConfigError("Python: algo: {algo!r} is a file of settings; write yaml={algo!r}", algo=algo)
     if not (algo is None or isinstance(algo, str) or callable(algo)):
         raise ConfigError("Python: algo: got {algo!r:.80}; expected the name of an algorithm, such as 'PPO'", algo=algo)
+    if isinstance(algo, str) and isinstance(env, str) and _is_algorithm(env) and not _is_algorithm(algo):
+        raise ConfigError("Python: {env} is an algorithm, which comes first: {env!r}, {algo!r}", algo=algo, env=env)
     loggers = values["general_cfg"].get("loggers")
     for logger in loggers if isinstance(loggers, list | tuple) else ():
         if isinstance(logger, Logger):
@@ -194,6 +196,10 @@ def loaded(
         raise ConfigError("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model")
     compatibility.check(config)
     return config
+
+
+def _is_algorithm(name: str) -> bool:
+    return name.lower() in map(str.lower, ALGOS.available())
 
 
 def of_program(yaml: str | Path | None, words: Iterable[str] = (), **flags: Any) -> RunConfig:
