@@ -62,6 +62,7 @@ class StopSignals:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for number, handler in self._old.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # as signal.signal returned it
+        self._old.clear()  # came is asked later, too, and takes nothing back any more
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:

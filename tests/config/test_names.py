@@ -35,14 +35,7 @@ def test_an_id_that_stands_elsewhere_is_answered_with_what_to_type(words, env, a
 
 
 @pytest.mark.parametrize(
-    ("env", "kind"),
-    [
-        ("bitflip", "toy"),
-        ("reach", "toy"),
-        ("full", "dialog"),
-        ("classic/tictactoe_v3", "pettingzoo"),
-        ("Taxi-v4", "gym"),
-    ],
+    ("env", "kind"), [("bitflip", "toy"), ("reach", "toy"), ("full", "dialog"), ("Taxi-v4", "gym")]
 )
 def test_an_id_decides_on_the_kind_of_environment_where_none_is_written(env, kind):
     algo = "Expert" if kind == "dialog" else None

@@ -71,6 +71,7 @@ def test_handlers_that_an_environment_sets_are_taken_back(capfd: pytest.CaptureF
             assert not stop.came()
             os.kill(os.getpid(), signal.SIGTERM)
             assert stop.came()
+        assert stop.came(), "as a run is asked when it has ended"
         assert signal.getsignal(signal.SIGTERM) == before
     assert capfd.readouterr().err.count("saving and stopping") == 3
 
