@@ -414,8 +414,6 @@ def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
     ):
         with pytest.raises(joystick.ConfigError, match=r"Python: .*expected a"):
             run_of(**options)
-    with pytest.raises(joystick.ConfigError, match=r"PPO is an algorithm, which comes first: 'PPO', 'CartPole-v1'$"):
-        joystick.Run("CartPole-v1", "PPO")
     with pytest.raises(joystick.ConfigError, match=r"Python: env: got .*; expected an id, or the class or function"):
         joystick.Run("DQN", object())
     for algo, words in (

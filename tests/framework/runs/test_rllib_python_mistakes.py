@@ -74,7 +74,7 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: run("DQNAgent", "CartPole-v1"), "general_cfg.algo_name: unknown name 'DQNAgent'; write DQN"),
     (lambda: run("SACConfig", "CartPole-v1"), "general_cfg.algo_name: unknown name 'SACConfig'; write SAC"),
     (lambda: run("APEX", "CartPole-v1"), "unknown name 'APEX'; Ape-X is PER_DQN with n_step 3, dueling"),
-    (lambda: run("CartPole-v1", "PPO"), "general_cfg.algo_name: unknown name 'CartPole-v1'"),
+    (lambda: run("CartPole-v1", "PPO"), "Python: PPO is an algorithm, which comes first: 'PPO', 'CartPole-v1'"),
     # the environment
     (lambda: run("PPO", Plain()), "Python: env: got <tests.framework.runs.test_rllib_python.Plain object"),
     (
