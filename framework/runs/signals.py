@@ -40,6 +40,10 @@ def end(number: int) -> None:
     leave(128 + number)
 
 
+LOOK_SECONDS = 1.0
+"""Time between two looks at who has the handlers, each of which takes some microseconds; came is asked at each step."""
+
+
 class StopSignals:
     """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; a SIGINT after it calls `again`. A second
     SIGTERM says nothing new: a batch system sends one to each process of a job, and its script may pass on its own."""
@@ -50,6 +54,7 @@ class StopSignals:
         """True while a compiler runs: it is ended by a second Ctrl-C alone, and may take a minute."""
         self.received: int | None = None
         self._old: dict[int, object] = {}
+        self._next_look = 0.0
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
@@ -77,13 +82,19 @@ class StopSignals:
         announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=doing))
 
     def came(self) -> bool:
-        """Returns True after a signal. Takes back what an environment, or a library that it uses, has taken: Ctrl-C
-        would reach that alone, and end the run without saving, or not at all."""
+        """Returns True after a signal."""
+        if time.monotonic() >= self._next_look:
+            self._take_back()
+        return self.received is not None
+
+    def _take_back(self) -> None:
+        """Takes back what an environment, or a library that it uses, has taken: Ctrl-C would reach that alone, and end
+        the run without saving, or not at all."""
+        self._next_look = time.monotonic() + LOOK_SECONDS
         for number in self._old:
             if signal.getsignal(number) != self._receive:
                 with contextlib.suppress(ValueError):  # another thread asks
                     signal.signal(number, self._receive)
-        return self.received is not None
 
     def check(self) -> None:
         """Raises Interrupted after a signal."""

@@ -62,8 +62,11 @@ def test_ctrl_c_while_a_step_is_compiled_says_that_it_waits(
     assert "Ctrl-C: saving and stopping, as soon as a gradient step is compiled, which may take a minute. Press" in said
 
 
-def test_handlers_that_an_environment_sets_are_taken_back(capfd: pytest.CaptureFixture[str]) -> None:
+def test_handlers_that_an_environment_sets_are_taken_back(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """One that ignores signals, or ends the process, would cost the progress since the last checkpoint."""
+    monkeypatch.setattr(signals, "LOOK_SECONDS", 0.0)
     before = signal.getsignal(signal.SIGTERM)
     for handler in (signal.SIG_IGN, signal.SIG_DFL, lambda *arguments: None):
         with StopSignals() as stop:
