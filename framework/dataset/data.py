@@ -159,10 +159,10 @@ def _naming(path: Path) -> Iterator[None]:
         text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         text = next(iter(text.splitlines()), "")
         if re.match(rf"{re.escape(str(path))}[ :：]", text):  # Chinese has a colon of its own
-            raise DataError(f"{as_written(path)}{text.removeprefix(str(path))}") from error
+            raise DataError(f"{as_written(path)}{text.removeprefix(str(path))}{sources.renaming(path)}") from error
         if not isinstance(error, OSError | DataError):
             text = tr("it is damaged: {reason}", reason=text or type(error).__name__)
-        raise DataError(f"{as_written(path)}: {text}") from error
+        raise DataError(f"{as_written(path)}: {text}{sources.renaming(path)}") from error
 
 
 def open_data(data: str | Path | Sequence[str | Path]) -> Dataset:

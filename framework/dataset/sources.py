@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from config.read.opening import fault_below
+from config.read.opening import fault_below, regular
 from config.read.paths import as_written, fixed
 from config.tell.language import tr
 from config.tell.system_errors import reason_of
@@ -15,6 +15,8 @@ from framework.errors import DataError, JoystickError
 
 SUFFIXES = (".pkl", ".npz", ".hdf5", ".h5", ".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", traces.SUFFIX)
 """Endings of data files."""
+BEGINNINGS = {b"PK\x03\x04": ".npz", b"\x89HDF": ".hdf5", b"PAR1": ".parquet", b"\x80": ".pkl"}
+"""First bytes of a file, and the ending that suits them."""
 MINARI = "minari:"
 """Beginning of a word that names a data set of Minari by its id."""
 _OTHER_PICKLES = (".pickle",)
@@ -91,6 +93,20 @@ def _meant(word: str, start: Path) -> Iterator[Path]:
 
 def _files_of(path: Path) -> list[Path]:
     return _in_folder(path) if path.is_dir() else [_usable(path)]
+
+
+def renaming(path: Path) -> str:
+    """Returns the end of a sentence about a file that cannot be read: another ending, if its first bytes are those of
+    another format; else empty."""
+    try:
+        with open(path, "rb", opener=regular) as file:
+            first = file.read(4)
+    except OSError:
+        return ""
+    suffix = next((suffix for beginning, suffix in BEGINNINGS.items() if first.startswith(beginning)), "")
+    if not suffix or suffix_of(path) == suffix or {suffix_of(path), suffix} == {".h5", ".hdf5"}:
+        return ""
+    return tr("; it begins as {suffix} files do: rename it {name}", suffix=suffix, name=path.stem + suffix)
 
 
 def _in_folder(folder: Path) -> list[Path]:

@@ -49,6 +49,12 @@ def refused(path: Path, said: str) -> None:
     assert peak < 2**24
 
 
+@pytest.mark.parametrize("ending", [".hdf5", ".pkl", ".parquet", ".jsonl"])
+def test_a_file_with_the_ending_of_another_format_is_answered_with_its_own(tmp_path: Path, ending: str) -> None:
+    path = npz(tmp_path / "a.npz", GOOD).rename(tmp_path / f"a{ending}")
+    refused(path, "it begins as .npz files do: rename it a.npz")
+
+
 @pytest.mark.parametrize("place", ["alone", "states", "actions", "inside", "first"])
 def test_a_hostile_pickle_runs_nothing(tmp_path: Path, place: str) -> None:
     """SEC-1: in each of the pickled forms."""
