@@ -81,6 +81,7 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
     with stage(tr("making {environments}", environments=counted(rows, "environment"))), watch("make"):
         env = make_env(config, rows, draw)
     try:
+        _check_default_dtype()
         yield env
     finally:
         try:
@@ -89,6 +90,16 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
                     env.close()
         except Exception as error:
             LOGGER.warning(tr("the environment could not be closed: %s"), error)
+
+
+def _check_default_dtype() -> None:
+    """Raises JoystickError if what was imported or made before has changed the number type of every network."""
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        raise JoystickError(
+            "torch's default dtype is {dtype}, and networks here are float32: code of the environment, or other "
+            "code of yours, has called torch.set_default_dtype; give dtype={dtype} to single tensors instead",
+            dtype=dtype,
+        )
 
 
 def drawing(config: RunConfig) -> RunConfig:

@@ -89,7 +89,8 @@ class AgentLearner(Learner):
         # Averages of gradients that stay 0 shrink to subnormal numbers, on which some processors are many times slower.
         torch.set_flush_denormal(True)
         try:
-            return self._learn(chunk, progress)
+            with torch.enable_grad():  # an environment with a network of its own may have switched gradients off
+                return self._learn(chunk, progress)
         finally:
             torch.set_flush_denormal(False)
 

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import own_parts
 import pytest
+import torch
 from gymnasium.spaces import Box, Discrete
 from own_parts import Halved, Line, OldLine, Placed
 
@@ -149,6 +150,20 @@ def test_a_creator_that_cannot_be_sent_is_refused_before_ray_starts(monkeypatch)
         launch.backend(config, build.env_spec(config, env), lambda: False),
     ):
         pass
+
+
+def test_a_default_dtype_that_an_environment_has_set_is_told_before_networks_are_made_of_it(monkeypatch):
+    monkeypatch.setattr(own, "_REGISTERED", {})
+    own.register("double", lambda: (torch.set_default_dtype(torch.float64), Line(3))[1])
+    config = config_of("env_cfg.id=double", allow=())
+    try:
+        with (
+            pytest.raises(JoystickError, match=r"torch\.float64, and networks here are float32: .*set_default_dtype"),
+            build.opened_env(config, 1, build.Watch()),
+        ):
+            pass
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_a_package_of_ones_own_need_not_take_the_context(monkeypatch):

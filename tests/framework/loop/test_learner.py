@@ -131,6 +131,15 @@ def test_a_metric_that_is_not_finite_ends_the_run_and_says_which_and_when():
         learned(ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=9, minibatch=4), nan_at=3)
 
 
+def test_gradients_that_other_code_has_switched_off_are_on_while_it_learns():
+    agent = agent_for("TD3")
+    chunk = Chunk({name: value[None].numpy() for name, value in batch_for("TD3").items()})
+    with torch.no_grad():
+        AgentLearner(agent, agent.cfg.memory(1)).learn(chunk, Progress())
+        assert not torch.is_grad_enabled()
+    assert agent.updates == 1
+
+
 def test_sequences_are_whole_pieces_of_single_rows_with_the_state_before_them():
     columns = ramp(0, 8, rows=3).columns
     columns["state"] = 100 + columns["obs"]
