@@ -208,5 +208,5 @@ def _others(name: str, tasks: Path, start: Path | None) -> str:
         return tr("; did you mean {near}?", near=near)
     newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[:3]
     if not newest:
-        return tr("; {folder}/ is empty", folder=folder)
+        return tr("; there is no run in {folder}/", folder=folder)
     return tr("; newest under {folder}/: {names}", folder=folder, names=", ".join(path.name for path in newest))

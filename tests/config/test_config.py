@@ -810,7 +810,7 @@ def test_a_run_of_a_group_has_the_name_that_the_list_of_runs_gives_it(
 
 def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
     """EVL-4"""
-    assert f"'x' does not exist; {tmp_path}/ is empty" in refused(None, resume="x", task_root=tmp_path)
+    assert f"'x' does not exist; there is no run in {tmp_path}/" in refused(None, resume="x", task_root=tmp_path)
     none = tmp_path / "none"
     assert f"; there is no folder {none}/ in {Path.cwd()}" in refused(None, resume="x", task_root=none)
 
