@@ -83,11 +83,7 @@ class TrainedGroup:
         seeds = [seed for seed, run in zip(self.seeds, self.runs, strict=True) if run.name in lines]
         several = list(lines.values())
         return cell.Picture(
-            cell.png(
-                lambda path: figures.seed_curves(
-                    several, path, title=self._task, quantity=quantity, over=over, seeds=seeds
-                )
-            )
+            lambda path: figures.seed_curves(several, path, title=self._task, quantity=quantity, over=over, seeds=seeds)
         )
 
     def film(self, episodes: int = 1, model: str | int = "best", *, allow_import: Iterable[str] = ()) -> notebook.Film:

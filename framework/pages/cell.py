@@ -15,6 +15,7 @@ from framework.archive.curves import STEPS, Array, shown
 from framework.errors import JoystickError
 from framework.pages import svg
 from framework.pages.charts import Line
+from framework.pages.figures import FORMATS
 from framework.pages.html_page import asset, data_url, paragraph, text
 from framework.pages.svg import HEIGHT, SIDE, TOP, WIDTH, height_of
 
@@ -138,20 +139,26 @@ def _swatch(number: int | str | None) -> str:
 class Picture:
     """A figure: a notebook shows it."""
 
-    def __init__(self, png: bytes, subject: str = tr("learning curve")) -> None:
-        self.png, self._subject = png, subject
+    def __init__(self, draw: Callable[[Path], object], subject: str = tr("learning curve")) -> None:
+        """draw: draws the figure into a file, in the format of its ending."""
+        self.png, self._draw, self._subject = file_of(draw), draw, subject
 
     def save(self, path: str | Path) -> Path:
-        """Writes the picture to a file, and returns its path. Raises JoystickError if that fails, and for a name that
-        says it was no PNG."""
+        """Writes the figure to a file in the format of its ending, .png, .pdf or .svg, and returns the path. Raises
+        JoystickError if that fails, and for another ending."""
         path = Path(path)
-        if path.suffix.lower() not in ("", ".png"):
+        ending = path.suffix.lower()
+        if ending not in ("", *FORMATS):
             raise JoystickError(
-                "{path}: the picture is a PNG; name it {name}", path=path, name=path.with_suffix(".png")
+                "{path}: a figure is saved as {formats}; name it {name}",
+                path=path,
+                formats=tr(" or ").join(FORMATS),
+                name=path.with_suffix(".png"),
             )
+        content = self.png if ending in ("", ".png") else file_of(self._draw, ending)
         try:
             with open(path, "wb", opener=named) as file:
-                file.write(self.png)
+                file.write(content)
         except OSError as error:
             raise JoystickError("{path} cannot be written: {error}", path=path, error=reason_of(error)) from None
         return path
@@ -163,9 +170,9 @@ class Picture:
         return tr("<{subject}, PNG of {size:,} bytes: save(path) writes it>", subject=self._subject, size=len(self.png))
 
 
-def png(draw: Callable[[Path], object]) -> bytes:
-    """Returns the picture that a function draws into a file."""
+def file_of(draw: Callable[[Path], object], ending: str = ".png") -> bytes:
+    """Returns the file that a function draws into a path with this ending."""
     with TemporaryDirectory() as folder:
-        place = Path(folder) / "picture.png"
+        place = Path(folder) / f"figure{ending}"
         draw(place)
         return place.read_bytes()

@@ -72,6 +72,12 @@ def measure(compared: Comparison) -> tuple[str, str]:
     return sentence, kind
 
 
+def unequal(compared: Comparison) -> bool:
+    """Returns True if the scores are after budgets too unequal to tell which is better."""
+    least, most = compared.budgets
+    return compared.at is None and most > UNEQUAL * least
+
+
 def budget(compared: Comparison) -> str:
     """Returns at which step scores are compared; empty if all runs end after about as many."""
     least, most = compared.budgets

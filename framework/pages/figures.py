@@ -40,6 +40,8 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
+FORMATS = (".png", ".pdf", ".svg")
+"""Endings of the files that a figure can be written to."""
 LEVELS = {english("expected"): LIGHT.green, english("data"): LIGHT.ink, english("random policy"): LIGHT.gray}
 """Color of each return to compare with."""
 NAME_GAP = 0.035
@@ -133,9 +135,9 @@ def _picture_of_runs(
 
 
 def _draw_line(axes: Any, line: Line, **look: Any) -> None:
-    """Draws a run."""
+    """Draws a run; one of a single score is a dot."""
     some = some_of(len(line[0]))
-    axes.plot(line[0][some], line[1][some], **look)
+    axes.plot(line[0][some], line[1][some], marker="o" if len(line[0]) == 1 else "", markersize=4, **look)
 
 
 @fonts.language()
@@ -329,7 +331,9 @@ def _draw_reference(axes: Any, value: float | None, name: str) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    """Adds the legend and writes the picture; a file is replaced as a whole."""
+    """Adds the legend and writes the figure in the format of the file's ending; a file is replaced as a whole."""
+    from matplotlib import rc_context
+
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.set_figheight(figure.get_figheight() + legend_inches(labels))
@@ -339,6 +343,7 @@ def _save(figure: Any, path: Path) -> None:
         )  # fmt: skip
     fonts.fit(figure)
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=150)
+    with rc_context({"pdf.fonttype": 42}):  # publishers refuse the fonts of type 3 that are matplotlib's default
+        figure.savefig(picture, format=path.suffix[1:], dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, picture.getvalue())

@@ -191,7 +191,7 @@ def title_of(run: RecordedRun) -> str:
 
 def cards_and_curve(run: RecordedRun) -> list[str]:
     """Returns both as parts of a block; no curve before the first episode."""
-    drawn = [cell.embedded(curve_of(run), "image/png")] if run.episodes or run.evaluations else []
+    drawn = [cell.embedded(cell.file_of(curve_of(run)), "image/png")] if run.episodes or run.evaluations else []
     return [cards(outcome_facts(run)), *drawn]
 
 
@@ -200,9 +200,9 @@ def picture(experiment: Experiment, running: bool) -> cell.Picture:
     return cell.Picture(curve_of(_so_far(experiment) if running else RecordedRun(experiment.task.path)))
 
 
-def curve_of(run: RecordedRun) -> bytes:
-    """Returns the learning curve of a run as a PNG. Leaves the one in its task directory as it is."""
-    return cell.png(partial(figures.curve_of, run, title=title_of(run), random_return=run.facts.random_return))
+def curve_of(run: RecordedRun) -> Callable[[Path], None]:
+    """Returns what draws the learning curve of a run into a file. Leaves the one in its task directory as it is."""
+    return partial(figures.curve_of, run, title=title_of(run), random_return=run.facts.random_return)
 
 
 # ------------------------------------------------------------------------------------------------------------ films

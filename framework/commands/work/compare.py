@@ -1,9 +1,9 @@
-"""Command compare: finds runs, prints what they say together, and writes compare.html and compare.csv."""
+"""Command compare: finds runs, prints what they say together, and writes the page, the curves and the tables."""
 
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import isfinite
 from numbers import Real
@@ -17,15 +17,18 @@ from config.read.paths import as_written
 from config.tell.language import tr
 from config.tell.names import did_you_mean, printable
 from framework.archive.comparisons import Comparisons, compared
+from framework.archive.measure import Comparison
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import ROOT, new_folder
 from framework.errors import JoystickError
 from framework.jobs.members import file_names
-from framework.pages import cell, figures, html_page
+from framework.pages import cell, figures, html_page, latex
 from framework.pages import compare_page as page
 from framework.pages import compare_table as table
 from framework.pages import compare_words as words
 from framework.pages.cell import Picture
+from framework.screen.stages import stage
+from framework.screen.tables import aligned
 from framework.screen.terminal import Screen, choose
 
 
@@ -47,12 +50,47 @@ def run(request: Namespace) -> int:
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
         ("compare.csv", table.as_csv(rows)),
+        ("compare.tex", latex.table(result.several, about)),
         ("compare.html", page.document(result.several, result.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
-    page_file, table_file = as_written(folder / "compare.html"), as_written(folder / "compare.csv")
-    screen.say(tr("\npage   {page}\ntable  {table}", page=page_file, table=table_file))
+    places = [
+        (tr("page"), folder / "compare.html"),
+        *((tr("curves"), path) for path in _figures(result.several, folder, screen)),
+        (tr("table"), folder / "compare.csv"),
+        (tr("LaTeX"), folder / "compare.tex"),
+    ]
+    screen.say("")
+    for line in aligned([(label, str(as_written(path))) for label, path in places]):
+        screen.say(line.rstrip())
     return 0
+
+
+def _figures(several: Sequence[Comparison], folder: Path, screen: Screen) -> list[Path]:
+    """Draws the curves of each environment as a picture and for print; returns the files for print. A figure that
+    cannot be drawn costs a warning."""
+    names = file_names(comparison.environment for comparison in several)
+    prints = []
+    for comparison, name in zip(several, names, strict=True):
+        stem = "learning_curves" if len(several) == 1 else f"learning_curves_{name}"
+        paths = [folder / f"{stem}{ending}" for ending in (".png", ".pdf")]
+        try:
+            with stage(tr("drawing the learning curves")):
+                for path in paths:
+                    _curves(comparison)(path)
+        except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
+            screen.say(tr("warning: cannot draw the learning curves: {error}", error=error), "yellow")
+        else:
+            prints.append(paths[-1])
+    return prints
+
+
+def _curves(comparison: Comparison) -> Callable[[Path], None]:
+    """Returns what draws the curves of the series of an environment into a file, each the mean of its runs."""
+    return partial(
+        figures.comparison, {row.series.name: row.lines for row in comparison.rows if row.lines},
+        title=comparison.environment, quantity=comparison.curves.quantity, over=comparison.curves.over,
+    )  # fmt: skip
 
 
 class Compared(list[dict[str, Any]]):
@@ -79,12 +117,7 @@ class Compared(list[dict[str, Any]]):
                 near=did_you_mean(environment, several),
             )
         chosen = several[environment] if environment is not None else self._result.several[0]
-        groups = {row.series.name: row.lines for row in chosen.rows if row.lines}
-        draw = partial(
-            figures.comparison, groups,
-            title=chosen.environment, quantity=chosen.curves.quantity, over=chosen.curves.over,
-        )  # fmt: skip
-        return Picture(cell.png(draw), tr("comparison"))
+        return Picture(_curves(chosen), tr("comparison"))
 
     def __repr__(self) -> str:
         screen = _Lines()

@@ -19,6 +19,7 @@ from framework.archive.series import Series, differing, gather
 from framework.commands.work.compare import compare
 from framework.disk.task_dir import held_lock
 from framework.errors import JoystickError, TaskDirError
+from framework.pages import figures
 from tests.tools.compare import make_group, make_run
 from tests.tools.tuning import run as run
 
@@ -483,6 +484,61 @@ def test_compare_csv_has_a_row_for_each_series_with_lists_as_json_and_python_ret
         joystick.compare("c")
 
 
+def test_the_latex_table_has_a_row_for_each_series_and_a_column_for_each_environment() -> None:
+    """Interquartile means of three seeds: 2, and of the others 13,000, whose interval the one of 12,999.5 meets."""
+    make_group(TASKS / "a", [1, 2, 3])
+    make_group(TASKS / "b", [12_000, 13_000, 14_000], algo="my_PPO")
+    make_group(TASKS / "c", [12_999, 12_999.5, 13_000], algo="C51")
+    make_run(TASKS / "d", [(100, -1.5), (200, -0.5)], env="50%_slip", algo="C51")
+    make_run(TASKS / "e", [(100, -1.5), (200, -2)], env="50%_slip")
+    assert run("compare", "a", "b", "c", "d", "e", "--into", "out") == 0
+    lines = Path("out/compare.tex").read_text().splitlines()
+    assert "% CartPole-v1: DQN 3 seeds, my_PPO 3 seeds, C51 3 seeds" in lines
+    assert [line for line in lines if line.startswith("% Scores")] == 2 * [
+        "% Scores are mean returns of the online evaluations."
+    ]
+    assert lines[lines.index(r"\toprule") - 1 :] == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r" & CartPole-v1 & 50\%\_slip \\",
+        r"\midrule",
+        r"DQN & $2$ {\scriptsize $[1, 3]$} & $-2$ \\",
+        r"my\_PPO & $\mathbf{13{,}000}$ {\scriptsize $[12{,}000, 14{,}000]$} & -- \\",
+        r"C51 & $\mathbf{13{,}000}$ {\scriptsize $[12{,}999, 13{,}000]$} & $\mathbf{-0.5}$ \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    assert {path.name for path in Path("out").glob("*.pdf")} == {
+        "learning_curves_CartPole-v1.pdf",
+        "learning_curves_50-_slip.pdf",
+    }
+
+
+def test_no_score_of_unequal_budgets_is_bold() -> None:
+    make_run(TASKS / "a", [(100, 1.0), (200, 2.0)])
+    make_run(TASKS / "b", [(1000, 9.0), (9000, 9.0)], algo="PPO")
+    assert run("compare", "a", "b", "--at", "last", "--into", "out") == 0
+    text = Path("out/compare.tex").read_text()
+    assert "mathbf" not in text
+    assert "too unequal" in text
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_the_page_and_the_tables(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no fonts")
+
+    make_run(TASKS / "a")
+    make_run(TASKS / "b", algo="PPO")
+    monkeypatch.setattr(figures, "comparison", broken)
+    assert run("compare", "a", "b", "--into", "out") == 0
+    assert {path.name for path in Path("out").iterdir()} == {"compare.html", "compare.csv", "compare.tex"}
+    out = capsys.readouterr().out
+    assert "learning_curves" not in out
+    assert "cannot draw the learning curves: no fonts" in out
+
+
 def test_a_comparison_is_a_value_with_verdict_figure_and_page_of_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
     make_group(TASKS / "a", [1, 2, 3])
     make_group(TASKS / "b", [4, 5, 6], algo="PPO")
@@ -556,7 +612,8 @@ def test_the_folder_is_named_after_environments_and_algorithms() -> None:
     assert run("compare", "a", "b") == 0
     [folder] = TASKS.glob("Compare_*")
     assert folder.name.startswith("Compare_ALE-Pong-v5_DQN-PPO_")
-    assert {path.name for path in folder.iterdir()} == {"compare.html", "compare.csv"}
+    names = {"compare.html", "compare.csv", "compare.tex", "learning_curves.png", "learning_curves.pdf"}
+    assert {path.name for path in folder.iterdir()} == names
 
 
 def test_no_line_is_wider_than_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -569,7 +626,7 @@ def test_no_line_is_wider_than_80_columns(capsys: pytest.CaptureFixture[str]) ->
             make_run(TASKS / f"r{place}_{seed}", scores, seed=seed, learning=more)
     assert run("compare", "*") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines[:-2])) <= 80, max(lines[:-2], key=len)
+    assert max(map(len, lines[:-4])) <= 80, max(lines[:-4], key=len)
     assert all(line == line.rstrip() for line in lines)
 
 

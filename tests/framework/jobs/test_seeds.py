@@ -557,6 +557,14 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
     assert drawn["axes"].get_xlabel() == "updates"
 
 
+def test_a_run_of_a_single_score_is_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure.axes[0]))
+    line, dot = (np.array([0.0, 10.0]), np.array([0.0, 2.0])), (np.array([10.0]), np.array([1.0]))
+    figures.comparison({"A": [line], "B": [dot]}, tmp_path / "a.png", title="t", quantity="return", over="steps")
+    assert [line.get_marker() for line in drawn[0].lines] == ["", "o"]
+
+
 def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **changes: Any) -> group_page.Group:
     """What a page shows of finished runs, with curves that rise from 0 to these returns."""
     runs = [

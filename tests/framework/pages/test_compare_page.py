@@ -148,7 +148,8 @@ def test_the_example_of_the_page_prints_what_the_page_says(
     [promised] = re.findall(r"```text\n(.*?)```", DOC, re.DOTALL)
     assert without_times(promised) in without_times(capsys.readouterr().out)
     [folder] = TASKS.glob("Compare_*")
-    assert {path.name for path in folder.iterdir()} == set(re.findall(r"^    (compare\.\w+)", DOC, re.MULTILINE))
+    names = set(re.findall(r"^    (\w+\.\w+)", DOC, re.MULTILINE))
+    assert {path.name for path in folder.iterdir()} == {*names, "learning_curves.png"}
     [example] = re.findall(r"```python\n(.*?)```", DOC, re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)

@@ -97,8 +97,13 @@ def test_plot_gives_a_picture_and_leaves_the_task_directory_as_it_is(trained):
     picture = trained.plot()
     assert Image.open(io.BytesIO(picture._repr_png_())).format == "PNG"
     assert picture.save("curve.png").read_bytes() == picture.png
+    print_out, drawing = (picture.save(f"curve.{ending}").read_bytes() for ending in ("pdf", "svg"))
+    assert print_out.startswith(b"%PDF")
+    assert b"/CIDFontType2" in print_out
+    assert b"/Type3" not in print_out
+    assert b"<svg" in drawing
     for name, said in (
-        ("curve.jpg", r"the picture is a PNG; name it curve\.png"),
+        ("curve.jpg", r"a figure is saved as \.png or \.pdf or \.svg; name it curve\.png"),
         ("no/curve.png", "cannot be written"),
     ):
         with pytest.raises(joystick.JoystickError, match=said):
