@@ -49,6 +49,12 @@ def test_each_of_their_words_is_a_setting_here_or_has_an_answer(words, table):
         assert word in table or path.rpartition(".")[2] == word, word
 
 
+def test_no_word_of_cleanrl_is_told_to_be_another_setting_than_the_one_of_its_name():
+    """target_entropy_scale is a share of the largest entropy there and here; target_entropy is an entropy."""
+    assert "target_entropy_scale" not in foreign_names.TABLES["CleanRL"]
+    assert hints.setting_of("target_entropy_scale", ALGOS, ENVS)[0].endswith("target_entropy_scale")
+
+
 def refused(algo: str, *words: str) -> list[str]:
     env = "Pendulum-v1" if algo in ("SAC", "TD3", "DDPG", "TQC", "CrossQ") else "CartPole-v1"
     with pytest.raises(ConfigError) as caught:
@@ -89,6 +95,8 @@ _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
         ("TRPO", "n_critic_updates", "unknown setting; it is called k_epochs here (epochs of the value network)"),
         ("TRPO", "cg_max_steps", "unknown setting; it is called cg_steps here"),
         ("A2C", "use_rms_prop", "unknown setting; it is called optimizer here (rmsprop or adam)"),
+        ("PPO", "adv_norm_fullbatch", "unknown setting; PPO normalizes the advantages of each minibatch, not of the "
+         "whole window"),
         ("PPO", "clip_range_vf", "unknown setting; it is called value_clip here"),
         ("PPO", "n_epochs", "unknown setting; it is called k_epochs here"),
         ("SAC", "train_freq", "unknown setting; it is called train_fre here (steps of all rows: theirs times n_envs; "
