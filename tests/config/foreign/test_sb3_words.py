@@ -97,7 +97,8 @@ _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
         ("A2C", "use_rms_prop", "unknown setting; it is called optimizer here (rmsprop or adam)"),
         ("PPO", "adv_norm_fullbatch", "unknown setting; PPO normalizes the advantages of each minibatch, not of the "
          "whole window"),
-        ("PPO", "clip_range_vf", "unknown setting; it is called value_clip here"),
+        ("PPO", "clip_range_vf", "unknown setting; it is called value_clip here (the larger of the clipped loss and "
+         "the plain one counts here, there the clipped one)"),
         ("PPO", "n_epochs", "unknown setting; it is called k_epochs here"),
         ("SAC", "train_freq", "unknown setting; it is called train_fre here (steps of all rows: theirs times n_envs; "
          "episodes are not counted)"),
