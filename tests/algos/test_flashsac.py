@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from algos.base import Progress
+from algos.common.maths.distributions import Bins
 from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.nets.critics import EnsembleLinear
 from algos.common.nets.layers import BatchNorm, batch_statistics
@@ -94,6 +95,16 @@ def test_several_learners_average_the_statistics() -> None:
     agent.reduce = lambda tensors: reduced.extend(id(tensor) for tensor in tensors)
     agent.update(batch_for("FlashSAC"))
     assert {id(part.mean) for part in agent.critic.modules() if isinstance(part, BatchNorm)} <= set(reduced)
+
+
+def test_the_target_of_bins_is_the_distribution_of_the_lower_critic() -> None:
+    """Values -1, 0 and 1: the first critic says 1 and -1 of two states, the second one 0 of both. The states are worth
+    0.25 + 0.5 (0 + 0.5) = 0.5, half of it at 0 and half at 1, and 0.25 + 0.5 (-1 + 0.5) = 0."""
+    bins, sure = Bins(3, 1.0, torch.device("cpu")), 100.0
+    first, second = [[0.0, 0.0, sure], [sure, 0.0, 0.0]], [[0.0, sure, 0.0], [0.0, sure, 0.0]]
+    reward, discount, bonus = torch.full((2,), 0.25), torch.full((2,), 0.5), torch.full((2,), 0.5)
+    target = bins.target(torch.tensor([first, second]), reward, discount, bonus)
+    torch.testing.assert_close(target, torch.tensor([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]))
 
 
 def test_bins_learn_the_value_of_a_reward() -> None:

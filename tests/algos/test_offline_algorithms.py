@@ -1,4 +1,4 @@
-"""BCQ, DiscreteBCQ, AWAC and CRR: losses by hand, and tasks in which an action that the data never show seems best."""
+"""BCQ, DiscreteBCQ, AWAC, CRR, IQL: losses by hand; tasks in which an action that the data never show seems best."""
 
 import math
 from typing import Any
@@ -14,7 +14,8 @@ from algos.bcq.agent import autoencoder_loss, perturbed, soft_clipped, td_target
 from algos.discretebcq.agent import allowed, imitation_loss
 from algos.discretebcq.agent import td_target as double_target
 from config.model.layers import mlp
-from tests.tools.core import agent_of
+from tests.tools.actor_critic import agent_for, batch_for
+from tests.tools.core import agent_of, stream
 from tests.tools.paths import in_the_suite
 
 SMALL = mlp(32)
@@ -77,6 +78,68 @@ def test_advantages_and_weights_have_the_numbers_of_their_equations() -> None:
     advantage = t(0.0, -1.0, 2.0, 50.0)
     assert weights(advantage, "exp", 2.0, 20.0).tolist() == pytest.approx([1.0, math.exp(-0.5), math.e, 20.0])
     assert weights(advantage, "binary", 2.0, 20.0).tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+STILL = {"data": "x", "optimizer": "sgd", "critic_lr": 1e-12, "actor_lr": 1e-12}
+"""Settings with which an update leaves the weights as they are, for numbers of all its losses."""
+
+
+@torch.no_grad()
+def apart(target: torch.nn.Module, factor: float) -> None:
+    """Makes a target network another one than that which learns."""
+    for weight in target.parameters():
+        weight.mul_(factor)
+
+
+def test_an_update_of_iql_has_the_numbers_of_its_equations() -> None:
+    """Kostrikov et al. (2022), equations 5 to 7: the target critics say how good an action is."""
+    agent, batch = agent_for("IQL", expectile=0.7, beta=3.0, most_weight=1.2, **STILL), batch_for("IQL")
+    apart(agent.target, 3.0)
+    obs, unit = batch["obs"], agent.bounds.to_unit(batch["action"])
+    with torch.no_grad():
+        value, next_value = (agent.policy.value({"obs": batch[name]}) for name in ("obs", "next_obs"))
+        advantage = agent.target(obs, unit).squeeze(-1).amin(0) - value
+        target = batch["reward"] + batch["discount"] * next_value
+        errors = agent.critic(obs, unit).squeeze(-1) - target
+        mean = agent.policy.actor(obs)[:, :2]  # with a deviation of 1
+        log_prob = -(0.5 * (unit - mean).square() + 0.5 * math.log(2 * math.pi)).sum(1)
+    weight = (3.0 * advantage).exp().clamp(max=1.2)
+    assert (advantage < 0).any()
+    assert (weight < 1.2).any()
+    assert (weight == 1.2).any()
+    metrics = agent.update(batch).metrics
+    share = torch.where(advantage < 0, 0.3, 0.7)
+    assert metrics["value_loss"].item() == pytest.approx((share * advantage.square()).mean().item(), rel=1e-5)
+    assert metrics["critic_loss"].item() == pytest.approx(errors.square().mean(1).sum().item(), rel=1e-5)
+    assert metrics["actor_loss"].item() == pytest.approx(-(weight * log_prob).mean().item(), rel=1e-5)
+
+
+def test_an_update_of_bcq_asks_the_target_networks_about_clipped_latents() -> None:
+    """Fujimoto, Meger and Precup (2019), algorithm 1: noise of the autoencoder, of the target, of the perturbation."""
+    agent, batch = agent_for("BCQ", vae_lr=1e-12, target_actions=3, **STILL), batch_for("BCQ")
+    apart(agent.targets["actor"], 3.0)
+    apart(agent.targets["critic"], 1.5)
+    rng, obs, following = stream(1, "learn"), batch["obs"], batch["next_obs"].repeat(3, 1)
+    noise, wide, last = (torch.from_numpy(rng.standard_normal((rows, 4), np.float32)) for rows in (16, 48, 16))
+    assert wide.abs().max() > 0.5
+
+    def action(obs: torch.Tensor, latent: torch.Tensor, actor: torch.nn.Module) -> torch.Tensor:
+        decoded = agent.decoder(obs, latent.clamp(-0.5, 0.5))[0].tanh()
+        return (decoded + 0.05 * actor(obs, decoded)[0].tanh()).clamp(-1.0, 1.0)
+
+    with torch.no_grad():
+        mean, log_std = agent.encoder(obs, unit := agent.bounds.to_unit(batch["action"]))[0].chunk(2, 1)
+        decoded = agent.decoder(obs, mean + log_std.exp() * noise)[0].tanh()
+        divergence = 0.5 * (mean.square() + (2 * log_std).exp() - 1) - log_std
+        values = agent.targets["critic"](following, action(following, wide, agent.targets["actor"])).squeeze(-1)
+        best = (0.75 * values.amin(0) + 0.25 * values.amax(0)).view(3, 16).amax(0)
+        errors = agent.critic(obs, unit).squeeze(-1) - (batch["reward"] + batch["discount"] * best)
+        value = agent.critic(obs, action(obs, last, agent.actor))[0].mean()
+    metrics = agent.update(batch).metrics
+    vae_loss = (decoded - unit).square().mean() + 0.5 * divergence.mean()
+    assert metrics["vae_loss"].item() == pytest.approx(vae_loss.item(), rel=1e-5)
+    assert metrics["critic_loss"].item() == pytest.approx(errors.square().mean(1).sum().item(), rel=1e-5)
+    assert metrics["actor_loss"].item() == pytest.approx(-value.item(), rel=1e-5)
 
 
 # discrete actions -----------------------------------------------------------------------------------------

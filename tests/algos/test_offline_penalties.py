@@ -17,7 +17,7 @@ from algos.sac.losses import similarity
 from algos.td3.agent import penalized_loss, squared_distance
 from config.model.layers import LayerNorm, Linear
 from tests.tools.actor_critic import agent_for, batch_for
-from tests.tools.core import agent_of
+from tests.tools.core import agent_of, stream
 
 
 def t(*values: Any) -> torch.Tensor:
@@ -108,6 +108,24 @@ def test_the_density_of_uniform_actions_does_not_have_the_type_of_observations(s
     assert density[-1].tolist() == pytest.approx([-math.log(2.0)] * 3)
 
 
+def test_values_are_pushed_down_for_actions_of_the_policy_in_both_states_and_for_uniform_ones() -> None:
+    """Kumar et al. (2020), appendix F: all are valued in s, those of s' too; the densities are those they came from."""
+    agent, batch, rng = agent_for("CQL", data="x", cql_actions=3), batch_for("CQL"), stream(1, "learn")
+    uniform = torch.from_numpy(rng.uniform(-1.0, 1.0, (48, 2)).astype(np.float32))
+    noises = [torch.from_numpy(rng.standard_normal((48, 2), np.float32)) for _ in range(2)]
+    values, densities = agent._drawn(batch)
+    obs = batch["obs"].repeat(3, 1)
+    here, there = (
+        agent.policy.draw(batch[name].repeat(3, 1), noise)
+        for name, noise in zip(("obs", "next_obs"), noises, strict=True)
+    )
+    drawn = [here, there, (uniform, torch.full((48,), -2 * math.log(2.0)))]
+    for at, (action, density) in enumerate(drawn):
+        rows = slice(3 * at, 3 * at + 3)
+        torch.testing.assert_close(values[:, rows].flatten(1), agent.critic(obs, action).squeeze(-1))
+        torch.testing.assert_close(densities[rows].flatten(), density)
+
+
 # FQL ------------------------------------------------------------------------------------------------------
 
 
@@ -132,6 +150,36 @@ def test_a_flow_goes_by_steps_of_its_velocity() -> None:
         agent.flow.body[-1].bias.copy_(t([[0.5, 3.0]]))
     noise = torch.zeros(1, 2)
     assert agent._flown(torch.zeros(1, 3), noise).tolist() == [[0.5, 1.0]], "within the cube"
+
+
+def test_an_update_has_the_losses_of_the_formulas() -> None:
+    """Park et al. (2025): noise of the target's action, the time on a way, the way's beginning, the policy's noise."""
+    agent = agent_for("FQL", data="x", flow_steps=2, distill_alpha=3.0, optimizer="sgd", critic_lr=1e-12)
+    batch, rng = batch_for("FQL"), stream(1, "learn")
+    obs, wide = batch["obs"], torch.Generator().manual_seed(1)
+    with torch.no_grad():  # so wide that actions leave the cube
+        for network in (agent.actor, agent.flow):
+            network.body[-1].weight.normal_(0.0, 1.0, generator=wide)
+    first, time = rng.standard_normal((16, 2), np.float32), rng.random((16, 1), np.float32)
+    start, noise = (torch.from_numpy(rng.standard_normal((16, 2), np.float32)) for _ in range(2))
+    share = torch.from_numpy(time)
+    with torch.no_grad():
+        action = agent.actor(batch["next_obs"], torch.from_numpy(first))[0].clamp(-1.0, 1.0)
+        target = batch["reward"] + batch["discount"] * agent.target(batch["next_obs"], action).squeeze(-1).mean(0)
+        unit = agent.bounds.to_unit(batch["action"])
+        errors = agent.critic(obs, unit).squeeze(-1) - target
+        place = (1 - share) * start + share * unit
+        flow = (agent.flow(obs, torch.cat([place, share], 1))[0] - (unit - start)).square().mean()
+        half = noise + 0.5 * agent.flow(obs, torch.cat([noise, torch.zeros(16, 1)], 1))[0]
+        end = half + 0.5 * agent.flow(obs, torch.cat([half, torch.full((16, 1), 0.5)], 1))[0]
+        output = agent.actor(obs, noise)[0]
+        assert min(output.abs().max(), end.abs().max()) > 1.0
+        distance = (output - end.clamp(-1.0, 1.0)).square().mean()
+        value = -agent.critic(obs, output.clamp(-1.0, 1.0)).squeeze(-1).mean()
+    metrics = agent.update(batch).metrics
+    expected = {"critic_loss": errors.square().mean(1).sum(), "flow_loss": flow, "distill_loss": distance}
+    for name, number in (expected | {"actor_loss": value}).items():
+        assert metrics[name].item() == pytest.approx(number.item(), rel=1e-5), name
 
 
 @pytest.mark.long

@@ -97,8 +97,10 @@ def test_acting_and_learning_draw_from_the_same_distribution():
 # ------------------------------------------------------------------------------------------------------- updates
 
 
-def test_the_losses_are_those_of_the_formulas():
-    agent, batch = agent_for("SAC", alpha=0.2, optimizer="sgd", critic_lr=1e-12), batch_for("SAC")
+@pytest.mark.parametrize("temperature", [{"alpha": 0.2}, {"alpha": "auto", "alpha_init": 0.2}])
+def test_the_losses_are_those_of_the_formulas(temperature):
+    """A learned alpha makes its step after both losses."""
+    agent, batch = agent_for("SAC", optimizer="sgd", critic_lr=1e-12, **temperature), batch_for("SAC")
     rng = stream(1, "learn")
     first, second = (torch.from_numpy(rng.standard_normal((16, 2), np.float32)) for _ in range(2))
     network, draw = agent.policy.network, agent.policy.distribution.draw

@@ -94,6 +94,16 @@ def test_the_targets_of_the_critic_are_lambda_returns_of_the_actions_that_were_t
     torch.testing.assert_close(target[0, 0], 1 + 0.25 * taken[1, 0] + 0.25 * 7.0)
 
 
+def test_the_critics_loss_is_a_mean_over_steps_and_a_sum_over_agents():
+    """A critic that knows nothing: half of (1 + 9) / 2 of the first agent, and of (4 + 16) / 2 of the second."""
+    agent = team("COMA")
+    with torch.no_grad():
+        for weight in agent.critic_parameters:
+            weight.zero_()
+    part = {"state": torch.zeros(2, 4), "index": torch.zeros(2, 2, dtype=torch.int64)}
+    assert agent._fit({**part, "target": torch.tensor([[1.0, -2.0], [3.0, 4.0]])}).item() == 7.5
+
+
 def test_dropout_of_the_target_critic_follows_the_learning_stream():
     found = []
     for seed in (1, 2):
