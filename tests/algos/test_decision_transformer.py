@@ -111,6 +111,19 @@ def test_acting_is_what_the_network_says_of_the_latest_steps(obs: Space, action:
         torch.testing.assert_close(outputs[last][-1], expected, atol=1e-5, rtol=1e-4)
 
 
+def test_a_step_is_learned_from_with_the_return_that_was_still_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two steps of an episode that earned 3 in all, 1 of it with the first, and one of an episode that earned 5."""
+    agent, seen = agent_of(OBSERVATIONS["box"], Discrete(2), return_scale=2.0), []
+    forward = type(agent.network).forward
+    monkeypatch.setattr(agent.network, "forward", lambda steps: seen.append(steps) or forward(agent.network, steps))
+    earned, total = torch.tensor([[0.0], [1.0], [0.0]]), torch.tensor([[3.0], [3.0], [5.0]])
+    steps = {"obs": torch.zeros(3, 1, 2, 2), "action": torch.zeros(3, 1, dtype=torch.int64), "earned": earned}
+    flags = {"timestep": torch.tensor([[0], [1], [0]]), "first": torch.tensor([[False], [False], [True]])}
+    agent.update({**steps, **flags, "episode_return": total})
+    assert seen[0].wanted.tolist() == [[1.5], [1.0], [2.5]]
+    assert seen[0].episode.tolist() == [[0], [0], [1]]
+
+
 def test_what_followed_a_step_does_not_change_its_output() -> None:
     agent = agent_of(OBSERVATIONS["box"], ACTIONS["box"])
     torch.manual_seed(0)

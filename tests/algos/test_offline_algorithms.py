@@ -114,6 +114,29 @@ def test_an_update_of_iql_has_the_numbers_of_its_equations() -> None:
     assert metrics["actor_loss"].item() == pytest.approx(-(weight * log_prob).mean().item(), rel=1e-5)
 
 
+def test_an_update_of_discrete_bcq_chooses_among_the_likely_actions_of_the_next_state() -> None:
+    """Fujimoto et al. (2019), section 3: the online networks choose, the target network says what that is worth."""
+    settings = {"data": "x", "optimizer": "sgd", "lr": 1e-12, "actor_layers": SMALL, "value_layers": SMALL}
+    spec, batch = EnvSpec("x", Box(-np.inf, np.inf, (3,)), Discrete(3), 1), batch_for("SAC_D", 64)
+    agent = agent_of("DiscreteBCQ", spec, **settings)
+    apart(agent.target, -2.0)
+    apart(agent.actor[-1], 5.0)  # some actions become unlikely
+    obs, action = batch["obs"], batch["action"].unsqueeze(1)
+    with torch.no_grad():
+        logits, next_obs = agent.actor(obs), batch["next_obs"]
+        probability = agent.actor(next_obs).softmax(1)
+        likely = probability / probability.amax(1, keepdim=True) > 0.3
+        best = torch.where(likely, agent.critic(next_obs), -math.inf).argmax(1, keepdim=True)
+        target = batch["reward"] + batch["discount"] * agent.target(next_obs).gather(1, best).squeeze(1)
+        error = (agent.critic(obs).gather(1, action).squeeze(1) - target).abs()
+    assert (best.squeeze(1) != agent.critic(next_obs).argmax(1)).any()
+    metrics = agent.update(batch).metrics
+    huber = torch.where(error < 1, 0.5 * error.square(), error - 0.5).mean()
+    imitation = -logits.log_softmax(1).gather(1, action).mean() + 0.01 * logits.square().mean()
+    assert metrics["loss"].item() == pytest.approx(huber.item(), rel=1e-5)
+    assert metrics["imitation_loss"].item() == pytest.approx(imitation.item(), rel=1e-5)
+
+
 def test_an_update_of_bcq_asks_the_target_networks_about_clipped_latents() -> None:
     """Fujimoto, Meger and Precup (2019), algorithm 1: noise of the autoencoder, of the target, of the perturbation."""
     agent, batch = agent_for("BCQ", vae_lr=1e-12, target_actions=3, **STILL), batch_for("BCQ")

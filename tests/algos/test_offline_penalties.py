@@ -87,9 +87,9 @@ def test_diverse_critics_grow_apart() -> None:
 
 
 def test_values_of_drawn_actions_are_not_pushed_below_the_returns_of_the_data() -> None:
-    agent, plain = (agent_for(algo, data="x", cql_actions=2) for algo in ("CalQL", "CQL"))
+    agent, plain = (agent_for(algo, data="x", cql_actions=2, reward_scale=0.5) for algo in ("CalQL", "CQL"))
     batch = batch_for("SAC")
-    above = {**batch, "to_go": torch.full((16,), 50.0)}
+    above = {**batch, "to_go": torch.full((16,), 100.0)}
     values, density = agent._drawn(above)
     usual, other = plain._drawn(batch)
     assert (values[:, :4] == 50.0).all(), "those of the policy, in this state and in the next one"
