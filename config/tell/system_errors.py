@@ -8,6 +8,7 @@ from config.tell.language import tr
 
 REASONS = {
     errno.EACCES: tr("Permission denied"),
+    errno.EAGAIN: tr("Resource temporarily unavailable"),
     errno.EDQUOT: tr("Disk quota exceeded"),
     errno.EEXIST: tr("File exists"),
     errno.EINVAL: tr("Invalid argument"),
@@ -34,5 +35,7 @@ def reason_of(error: OSError) -> str:
 
 def refusal(error: OSError) -> str:
     """Returns what was refused, and why."""
+    if error.filename is None and error.errno in (errno.EAGAIN, errno.EMFILE):  # a process could not be started
+        return reason_of(error)
     name = as_written(Path(error.filename)) if isinstance(error.filename, str) else tr("writing")
     return f"{name}: {reason_of(error)}"

@@ -16,6 +16,7 @@ import cloudpickle
 import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector.async_vector_env import AsyncState
 
 from config import machine
 from config.system.processes import at_fork
@@ -152,7 +153,22 @@ class Processes(AsyncVectorEnv):
     def __init__(self, name: str, makers: Sequence[Callable[[], Any]], spaces: Spaces) -> None:
         """spaces: of each row. Raises EnvError if a row has others, or could not be made."""
         self._name, self._spaces = name, spaces
-        super().__init__(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+        self.processes: list[Any] = []
+        try:
+            super().__init__(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+        except OSError as error:  # a limit of processes or of open files, or a full /dev/shm
+            self.closed, self._state = True, AsyncState.DEFAULT
+            for process in self.processes:
+                if process.pid is not None:
+                    process.kill()
+                    process.join()
+            raise EnvError(
+                "{name}: the processes of {count} rows could not be started: {reason}; "
+                "choose a smaller env_cfg.n_envs, or env_cfg.vectorization=sync",
+                name=name,
+                count=len(makers),
+                reason=tr(error.strerror or str(error)),
+            ) from error
 
     def _check_spaces(self) -> None:
         """Compares the spaces of all rows, at the end of the constructor: gymnasium's own comparison tells neither row

@@ -22,6 +22,7 @@ from config.tell.cells import cells, padded
 from config.tell.language import is_one_of, tr
 from framework.collect.fragment import RETURN, Episode
 from framework.disk.csv_table import TAIL_BYTES
+from framework.disk.task_dir import TaskDir, checkpoint_numbers
 from framework.log import LOGGER, level_of
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Row
@@ -457,7 +458,7 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
     trained = tr(", ").join(counted(number, noun) for noun, number in numbers.items())
     rows.append((tr("trained"), tr("{amounts} in {time}", amounts=trained, time=clock(outcome.seconds))))
     rows += [row for row in _files(task) if row[0] != _CURVE or outcome.figure is not None]
-    if not outcome.finished:
+    if not outcome.finished and checkpoint_numbers(TaskDir(task).models):
         rows.append((tr("to resume"), resume_command(task, outcome.allowed)))
     if outcome.best_model is not None and outcome.can_film and not any((task / path).exists() for path in _VIDEOS):
         rows.append((tr("to watch it"), video_command(task, outcome.allowed)))

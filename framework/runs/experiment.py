@@ -693,7 +693,9 @@ class Experiment:
             output.tell(trainer, self.log, Ending("interrupted", False, score, random_return, figure))
             return False
         command = resume_command(self.task.path, self.config.allow_import)
-        if trainer.points.unsaved:
+        if trainer.points.unsaved and not self.store.numbers():
+            console.warn(tr("NO model could be saved, and none is left of this run: make room, and start it again"))
+        elif trainer.points.unsaved:
             console.warn(tr("the last model could NOT be saved; once there is room: {command}", command=command))
         elif not chosen:
             console.warn(tr("the best model could NOT be chosen; to choose it: {command}", command=command))

@@ -407,6 +407,21 @@ def test_a_process_that_cannot_make_its_environment_is_said_and_none_is_left(fau
     assert not multiprocessing.active_children()
 
 
+def test_processes_that_the_system_refuses_are_counted_and_none_is_left(monkeypatch):
+    start = multiprocessing.Process.start
+
+    def limited(process):
+        if process.name.endswith("-1"):
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", limited)
+    said = r"the processes of 3 rows could not be started: Resource temporarily unavailable; choose a smaller env_cfg"
+    with pytest.raises(EnvError, match=said):
+        assemble(lambda row: Corridor(), "mine", 3, "async")
+    assert not multiprocessing.active_children()
+
+
 def test_an_empty_part_of_the_actions_is_named():
     message = said(corridor_with(action_space=Dict({"e": Box(-1, 1, (0,)), "m": Discrete(3)})))
     assert "the part 'e' of the action space" in message

@@ -25,6 +25,7 @@ from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
 from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput
 from framework.runs.model import Model, opened
+from framework.runs.run_files import write_failure
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted, number
 
@@ -45,9 +46,11 @@ def recorded(
             yield task, console
         except Interrupted:
             console.note(stopped)
+            task.write_run({"outcome": "interrupted", "finished": False})
             raise
         except (JoystickError, EnvError) as error:
             console.log_traceback(error)
+            write_failure(task, str(error))
             raise
 
 

@@ -282,13 +282,16 @@ def test_a_run_that_failed_is_listed_with_its_reason_on_a_line_of_its_own(tmp_pa
     make_run(tmp_path, "two", {"outcome": "max_episode 3 reached", "finished": True}, age=20)
     make_run(tmp_path, "killed", {"seed": 1}, age=30)
     (make_run(tmp_path, "lost", {}) / "run.json").unlink()
+    make_run(tmp_path, "unsaved", {"outcome": "max_episode 3 reached", "finished": False}, age=40)
     _, *rest = task_list.listing(root=tmp_path).splitlines()
-    assert [line.split()[3] for line in rest if line[0] != " "] == ["failed", "failed", "finished", "failed"]
-    lost, why, killed = (line for line in rest if line[0] == " ")
+    states = [line.split()[3] for line in rest if line[0] != " "]
+    assert states == ["failed", "failed", "finished", "failed", "failed"]
+    lost, why, killed, unsaved = (line for line in rest if line[0] == " ")
     assert why.startswith("  no \\x1b[2J xx")
     assert len(why) < 1000
     assert killed == "  no end is recorded, as after kill -9, a second Ctrl-C or a power failure"
     assert lost == "  run.json is missing"
+    assert unsaved.startswith("  its last model could not be saved, or its best one not be chosen")
 
 
 def test_a_folder_that_may_not_be_entered_hides_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

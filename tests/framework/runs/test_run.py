@@ -16,8 +16,10 @@ from PIL import Image, ImageSequence
 
 import algos
 import joystick
+from framework.archive import task_list
 from framework.dataset.trajectories import read
 from framework.disk.csv_table import read_csv
+from framework.errors import JoystickError
 from framework.loop.evaluator import Evaluator
 from framework.pages import html_report
 from main import main
@@ -382,6 +384,26 @@ def test_stopped_while_its_last_models_are_compared_a_run_keeps_them_all_as_they
     assert [path.read_bytes() for path in models[0]] == [path.read_bytes() for path in models[1]]
 
 
+@pytest.mark.parametrize("fault", [None, JoystickError("no memory")])
+def test_a_test_without_an_end_tells_runs_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: Exception | None
+) -> None:
+    task = train(settings("QLearning"))
+
+    def play(self: Evaluator, *words: Any, **options: Any) -> Any:
+        if fault:
+            raise fault
+        os.kill(os.getpid(), signal.SIGINT)
+        self.check()
+
+    monkeypatch.setattr(Evaluator, "play", play)
+    capsys.readouterr()
+    assert main(["test", str(task), "--into", "tested"]) == (2 if fault else 130)
+    capsys.readouterr()
+    [listed] = json.loads(task_list.as_json("tested", Path()))
+    assert (listed["state"], listed["reason"]) == (("failed", "no memory") if fault else ("interrupted", ""))
+
+
 def test_what_may_not_change_is_refused_and_what_may_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
     """RES-5."""
     task = train(settings("DQN", max_total_step=200))
@@ -579,17 +601,32 @@ def test_an_environment_without_an_end_is_cut_off_in_evaluation(
     assert "no episode came to an end: 20 episodes, cut off after 50 steps each" in said
 
 
+@pytest.mark.parametrize(
+    ("room", "message"),
+    [
+        (0, "NO model could be saved, and none is left of this run: make room, and start it again"),
+        (1, "the last model could NOT be saved; once there is room: python main.py resume "),
+    ],
+)
 def test_a_last_model_that_could_not_be_saved_is_no_success(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], room: int, message: str
 ) -> None:
     from framework.disk.checkpoints import CheckpointStore
 
-    def full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
+    save, saved = CheckpointStore.save, []
+
+    def full(*args: Any) -> Path:
+        if len(saved) == room:
+            raise OSError(28, "No space left on device")
+        saved.append(args)
+        return save(*args)
 
     monkeypatch.setattr(CheckpointStore, "save", full)
-    assert main(["general_cfg.max_total_step=80", "general_cfg.save_fig=false", "--into", "full"]) == 2
-    assert "the last model could NOT be saved" in capsys.readouterr().out
+    small = ["general_cfg.max_total_step=600", "algo_cfg.learning_starts=64", "algo_cfg.batch_size=8"]
+    assert main([*small, "general_cfg.model_save_fre=20", "general_cfg.save_fig=false", "--into", "full"]) == 2
+    assert message in " ".join(capsys.readouterr().out.split())
+    [listed] = json.loads(task_list.as_json("full", Path()))
+    assert listed["reason"].startswith("its last model could not be saved")
     assert json.loads(Path("full/run.json").read_text())["finished"] is False, "its group goes on with it"
 
 
