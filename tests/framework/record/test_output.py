@@ -843,13 +843,17 @@ def test_the_summary_names_the_score_the_files_and_the_next_command(tmp_path: Pa
     stream = io.StringIO()
     console = Console(tmp_path / "log.txt", GeneralConfig(), stream)
     console.summary(outcome(Path("tasks/Train_X")))
-    console.summary(outcome(tmp_path / "a b", finished=False, reason="interrupted", score=None, best_model=None))
+    stopped = {"finished": False, "reason": "interrupted", "score": None, "best_model": None}
+    (tmp_path / "a b/models/11900").mkdir(parents=True)
+    console.summary(outcome(tmp_path / "a b", **stopped))
+    console.summary(outcome(tmp_path / "without a model", **stopped))
     console.close()
     text = stream.getvalue()
     assert "score        193.2 ± 8 over 10 episodes   (random policy 22)\n" in text
     assert "trained      100 episodes, 12,000 steps, 11,900 updates in 1:05\n" in text
     assert "to watch it  python main.py film Train_X\n" in text
     assert f"to resume  python main.py resume '{tmp_path}/a b'\n" in text
+    assert text.count("to resume") == 1, "a run without a checkpoint is refused"
 
 
 def test_commands_for_a_task_outside_of_tasks_name_its_place() -> None:
