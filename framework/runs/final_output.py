@@ -11,6 +11,7 @@ from config import machine
 from config.read.loader import RunConfig
 from config.read.task_files import REPORT
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.archive.find import tests_of
 from framework.archive.run import RecordedRun
 from framework.assemble import build
@@ -111,7 +112,7 @@ class FinalOutput:
             raise
         except Exception as error:  # the run is complete and saved, whatever fails now
             self.console.log_traceback(error)
-            self.console.warn(f"{failure}: {error}")
+            self.console.warn(f"{failure}: {reason_of(error) if isinstance(error, OSError) else error}")
             return None
 
     def write_run(self, facts: Mapping[str, Any]) -> None:

@@ -151,7 +151,7 @@ def test_what_cannot_be_written_after_the_last_save_costs_a_warning(
     monkeypatch.setattr(TaskDir, "write_run", full)
     train("run")
     out = capsys.readouterr().out
-    assert "run.json could not be written" in out
+    assert "run.json could not be written: No space left on device\n" in out
     assert "finished" in out
 
 
