@@ -39,7 +39,7 @@ EXCEPTIONS = {
     ("framework/commands/watch.py", "_leading_to"): "a new file in a new folder",
     ("framework/live/server.py", "page"): "a file of the program",
     ("framework/pages/html_page.py", "asset"): "a file of the program",
-    ("framework/pages/cell.py", "png"): "a file in a new folder",
+    ("framework/pages/cell.py", "file_of"): "a file in a new folder",
     ("framework/live/lock_holders.py", "_flags"): "/proc",
     ("config/tell/language.py", "_catalog"): "a file of the program",
     ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
