@@ -35,7 +35,7 @@ def reason_of(error: OSError) -> str:
 
 def refusal(error: OSError) -> str:
     """Returns what was refused, and why."""
-    if error.filename is None and error.errno in (errno.EAGAIN, errno.EMFILE):  # a process could not be started
+    if error.filename is None and error.errno == errno.EMFILE:  # one that was to be opened, such as a pipe
         return reason_of(error)
     name = as_written(Path(error.filename)) if isinstance(error.filename, str) else tr("writing")
     return f"{name}: {reason_of(error)}"

@@ -156,7 +156,7 @@ class Processes(AsyncVectorEnv):
         self.processes: list[Any] = []
         try:
             super().__init__(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
-        except OSError as error:  # a limit of processes or of open files, or a full /dev/shm
+        except OSError as error:  # a limit of processes or of open files
             self.closed, self._state = True, AsyncState.DEFAULT
             for process in self.processes:
                 if process.pid is not None:

@@ -137,7 +137,7 @@ def _without_end(run: RecordedRun) -> str:
     if not run.task.run.exists():
         return tr("{name} is missing", name=RUN)
     if run.facts.outcome:
-        return tr("its last model could not be saved, or its best one not be chosen; logs/log.txt has the reason")
+        return tr("its last model could not be saved, or its best one could not be chosen; logs/log.txt has the reason")
     return tr("no end is recorded, as after kill -9, a second Ctrl-C or a power failure")
 
 

@@ -63,33 +63,15 @@ def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, 
         worker_index=worker, num_workers=workers, recreated=recreated, global_state=needs_global_state(config)
     )
     env = envs.make(config.env_package, cfg, rows, context)
-    if (curriculum := config.general.curriculum) is not None:
-        env.phase_method = curriculum.method
-        try:
-            env.set_phase(np.ones(rows, bool), [whole(curriculum.first)] * rows)  # an error comes before any process
-        except BaseException:
-            env.close()
-            raise
-    return env
-
-
-@contextlib.contextmanager
-def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -> Iterator[VectorEnv]:
-    """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
-    on it any more. A forked child has no part in it, and does not close it when it ends."""
-    process = os.getpid()
-    with stage(tr("making {environments}", environments=counted(rows, "environment"))), watch("make"):
-        env = make_env(config, rows, draw)
     try:
         _check_default_dtype()
-        yield env
-    finally:
-        try:
-            if os.getpid() == process:
-                with stage(tr("closing {environments}", environments=counted(rows, "environment"))), watch("close"):
-                    env.close()
-        except Exception as error:
-            LOGGER.warning(tr("the environment could not be closed: %s"), error)
+        if (curriculum := config.general.curriculum) is not None:
+            env.phase_method = curriculum.method
+            env.set_phase(np.ones(rows, bool), [whole(curriculum.first)] * rows)  # an error comes before any process
+    except BaseException:
+        env.close()
+        raise
+    return env
 
 
 def _check_default_dtype() -> None:
@@ -100,6 +82,24 @@ def _check_default_dtype() -> None:
             "code of yours, has called torch.set_default_dtype; give dtype={dtype} to single tensors instead",
             dtype=dtype,
         )
+
+
+@contextlib.contextmanager
+def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -> Iterator[VectorEnv]:
+    """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
+    on it any more. A forked child has no part in it, and does not close it when it ends."""
+    process = os.getpid()
+    with stage(tr("making {environments}", environments=counted(rows, "environment"))), watch("make"):
+        env = make_env(config, rows, draw)
+    try:
+        yield env
+    finally:
+        try:
+            if os.getpid() == process:
+                with stage(tr("closing {environments}", environments=counted(rows, "environment"))), watch("close"):
+                    env.close()
+        except Exception as error:
+            LOGGER.warning(tr("the environment could not be closed: %s"), error)
 
 
 def drawing(config: RunConfig) -> RunConfig:

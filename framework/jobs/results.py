@@ -14,6 +14,7 @@ from config.read.task_files import GroupFiles
 from config.tell.cells import cells, padded
 from config.tell.language import english, tr
 from config.tell.names import printable
+from config.tell.system_errors import reason_of
 from framework.archive import statistics
 from framework.archive.curves import Curves
 from framework.archive.groups import COUNTS, RunResult, curves_of, summary, unit_of_training
@@ -72,7 +73,8 @@ def draw(folder: Path, draw_into: Callable[[Path], None], warn: Callable[[str], 
             draw_into(path)
         return path
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
-        warn(tr("warning: cannot draw the learning curves: {error}", error=error))
+        reason = reason_of(error) if isinstance(error, OSError) else error
+        warn(tr("warning: cannot draw the learning curves: {error}", error=reason))
         return None
 
 

@@ -144,8 +144,8 @@ class Picture:
         self.png, self._draw, self._subject = file_of(draw), draw, subject
 
     def save(self, path: str | Path) -> Path:
-        """Writes the figure to a file in the format of its ending, .png, .pdf or .svg, and returns the path. Raises
-        JoystickError if that fails, and for another ending."""
+        """Writes the figure to a file in the format of its ending, .png, .pdf or .svg, or without one as .png, and
+        returns the path. Raises JoystickError if that fails, and for another ending."""
         path = Path(path)
         ending = path.suffix.lower()
         if ending not in ("", *FORMATS):

@@ -74,14 +74,19 @@ def measure(compared: Comparison) -> tuple[str, str]:
 
 def unequal(compared: Comparison) -> bool:
     """Returns True if the scores are after budgets too unequal to tell which is better."""
+    return compared.at is None and _differ(compared)
+
+
+def _differ(compared: Comparison) -> bool:
+    """Returns True if the runs end after budgets that are not about equal."""
     least, most = compared.budgets
-    return compared.at is None and most > UNEQUAL * least
+    return most > UNEQUAL * least
 
 
 def budget(compared: Comparison) -> str:
     """Returns at which step scores are compared; empty if all runs end after about as many."""
     least, most = compared.budgets
-    if most <= UNEQUAL * least:
+    if not _differ(compared):
         return ""
     over_updates, ends = compared.curves.over == UPDATES, {"least": amount(least), "most": amount(most)}
     trained = tr("{least} to {most} updates", **ends) if over_updates else tr("{least} to {most} steps", **ends)

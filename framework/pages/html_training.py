@@ -156,7 +156,7 @@ def _commands(run: RecordedRun, general: Mapping[str, Any]) -> str:
     film = [(tr("Film it"), video_command(run.folder, allowed))] if run.facts.can_film is not False else []
     return html.commands(
         [
-            _further(run, general),
+            *([_further(run, general)] if run.facts.finished or run.checkpoints else []),
             (tr("Test the best model"), play_command(run.folder, allowed)),
             *film,
             (

@@ -13,6 +13,7 @@ from framework.screen.formatting import counted, short
 WIDTH = 100
 """Characters of a line of a comment."""
 _ESCAPED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_POWER = re.compile(r"e([+-]\d+)$")
 _SPECIAL = re.compile(r"[\\~^&%$#_{}]")
 
 
@@ -44,7 +45,10 @@ def escaped(text: str) -> str:
 
 def _comments(several: Sequence[Comparison], about: str) -> Iterator[str]:
     yield about
-    yield tr("Needs \\usepackage{booktabs}. Interquartile means of the final scores over seeds, 95 % intervals.")
+    yield tr(
+        "Needs \\usepackage{booktabs}. Interquartile means of the final scores over seeds, "
+        "with 95 % intervals from 3 seeds on."
+    )
     for comparison in several:
         seeds = tr(", ").join(f"{row.series.name} {counted(row.scored, 'seed')}" for row in comparison.rows)
         yield printable(tr("{series}: {sentence}", series=comparison.environment, sentence=seeds))
@@ -66,7 +70,7 @@ def _column(comparison: Comparison) -> dict[str, str]:
 def _overlaps(score: Score, best: Score) -> bool:
     if score is best or score.value == best.value:
         return True
-    return score.interval is not None and best.interval is not None and score.interval[1] >= best.interval[0]
+    return score.interval is not None and score.interval[1] >= (best.interval or (best.value or 0.0,))[0]
 
 
 def _cell(score: Score, bold: bool) -> str:
@@ -78,4 +82,4 @@ def _cell(score: Score, bold: bool) -> str:
 
 
 def _number(value: float) -> str:
-    return short(value).replace(",", "{,}")
+    return _POWER.sub(lambda match: rf" \times 10^{{{int(match[1])}}}", short(value).replace(",", "{,}"))

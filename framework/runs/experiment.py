@@ -22,7 +22,7 @@ from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_files import COPIED_TO
-from config.tell.language import UserError, tr
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.archive import sentences
 from framework.archive.run import RecordedRun
@@ -642,8 +642,7 @@ class Experiment:
             with contextlib.suppress(OSError):  # the disk may be full
                 self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
-                    kind = "" if isinstance(error, UserError) and str(error) else f"{type(error).__name__}: "
-                    run_files.write_failure(self.task, f"{kind}{error}".rstrip(": "))
+                    run_files.write_failure(self.task, run_files.text_of(error))
             if isinstance(error, OwnLossError | UnfitError):  # in acting, or at the first call of an agent's function
                 raise JoystickError(str(error)) from error
             raise

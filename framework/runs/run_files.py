@@ -12,6 +12,7 @@ from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
+from config.tell.language import UserError
 from framework.assemble import build, offline
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import FAILED, TaskDir
@@ -57,6 +58,12 @@ def write_settings(task: TaskDir, config: RunConfig) -> None:
         data = text.encode()
         if not path.is_file() or read_regular(path, MAX_BYTES) != data:
             write_whole(path, data)
+
+
+def text_of(error: Exception) -> str:
+    """Returns what run.json keeps of an error: its text, after its kind where it is no message of this program."""
+    kind = "" if isinstance(error, UserError) and str(error) else f"{type(error).__name__}: "
+    return f"{kind}{error}".rstrip(": ")
 
 
 def write_failure(task: TaskDir, error: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 from config.own.envs import OwnEnvError, class_name
 from config.read.yaml_reader import DocumentError, read
 from config.system import files, name, processes, terminal
+from config.tell.system_errors import refusal
 from framework.disk import atomic, task_dir
 from framework.distributed import reaper
 from framework.jobs import processes as left
@@ -226,6 +227,11 @@ def test_elsewhere_a_refusal_is_final(tmp_path: Path, unix: None) -> None:
     with pytest.raises(PermissionError):
         files.patiently(lambda *paths: (tries.extend(paths), (_ for _ in ()).throw(PermissionError()))[0], tmp_path)
     assert tries == [tmp_path]
+
+
+def test_a_limit_of_open_files_is_not_said_to_be_of_a_file_that_is_written() -> None:
+    assert refusal(OSError(errno.EMFILE, "Too many open files")) == "Too many open files"
+    assert refusal(OSError(errno.ENOSPC, "No space left on device")) == "writing: No space left on device"
 
 
 class Msvcrt:

@@ -157,11 +157,8 @@ def test_a_default_dtype_that_an_environment_has_set_is_told_before_networks_are
     own.register("double", lambda: (torch.set_default_dtype(torch.float64), Line(3))[1])
     config = config_of("env_cfg.id=double", allow=())
     try:
-        with (
-            pytest.raises(JoystickError, match=r"torch\.float64, and networks here are float32: .*set_default_dtype"),
-            build.opened_env(config, 1, build.Watch()),
-        ):
-            pass
+        with pytest.raises(JoystickError, match=r"torch\.float64, and networks here are float32: .*set_default_dtype"):
+            build.make_env(config, 1)
     finally:
         torch.set_default_dtype(torch.float32)
 

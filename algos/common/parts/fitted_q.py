@@ -90,9 +90,10 @@ class FittedQ:
             with torch.no_grad():
                 next_q = self.target(next_obs, self.features(next_action[chosen])).squeeze(-1)
                 target = torch.addcmul(reward, discount, next_q)  # of each critic its own
-            q = self.critic(obs, self.features(steps["action"][chosen])).squeeze(-1)
-            loss = (q - target).square().mean(1).sum()
-            custom.completed(loss, self._online, obs).backward()
+            with torch.enable_grad():  # an environment with a network of its own may have switched gradients off
+                q = self.critic(obs, self.features(steps["action"][chosen])).squeeze(-1)
+                loss = (q - target).square().mean(1).sum()
+                custom.completed(loss, self._online, obs).backward()
             optim.apply_gradients(self.optimizer, self._online, None, lambda grads: None)
             targets.soft_update(self._slow, self._online, tau)
             self.made += 1

@@ -16,6 +16,7 @@ from config.read.loader import ConfigError
 from config.read.paths import as_written
 from config.tell.language import tr
 from config.tell.names import did_you_mean, printable
+from config.tell.system_errors import reason_of
 from framework.archive.comparisons import Comparisons, compared
 from framework.archive.measure import Comparison
 from framework.disk.atomic import write_whole
@@ -79,7 +80,9 @@ def _figures(several: Sequence[Comparison], folder: Path, screen: Screen) -> lis
                 for path in paths:
                     _curves(comparison)(path)
         except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
-            screen.say(tr("warning: cannot draw the learning curves: {error}", error=error), "yellow")
+            reason = reason_of(error) if isinstance(error, OSError) else error
+            text = tr("warning: cannot draw the learning curves: {error}", error=f"{comparison.environment}: {reason}")
+            screen.say(printable(text), "yellow")
         else:
             prints.append(paths[-1])
     return prints

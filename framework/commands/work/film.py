@@ -49,8 +49,8 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
     with test.recorded(config, config.env_id, command_line, facts, tr("stopped")) as (task, _):
         place = task.videos / file_name(config)
         film, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
-    if film.path is None:
-        raise JoystickError(film.text)
+        if film.path is None:
+            raise JoystickError(film.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)
     task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
     total = short(taped.episode.total)

@@ -8,7 +8,6 @@ from typing import Any
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.language import tr
-from envs.base import EnvError
 from framework.archive import sentences
 from framework.archive.run import RecordedRun
 from framework.assemble import build
@@ -25,7 +24,7 @@ from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
 from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput
 from framework.runs.model import Model, opened
-from framework.runs.run_files import write_failure
+from framework.runs.run_files import text_of, write_failure
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted, number
 
@@ -46,11 +45,13 @@ def recorded(
             yield task, console
         except Interrupted:
             console.note(stopped)
-            task.write_run({"outcome": "interrupted", "finished": False})
+            with contextlib.suppress(OSError):  # the disk may be full
+                task.write_run({"outcome": "interrupted", "finished": False})
             raise
-        except (JoystickError, EnvError) as error:
+        except Exception as error:
             console.log_traceback(error)
-            write_failure(task, str(error))
+            with contextlib.suppress(OSError):
+                write_failure(task, text_of(error))
             raise
 
 

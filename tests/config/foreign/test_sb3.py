@@ -143,7 +143,7 @@ def test_values_that_mean_something_else_are_translated(tmp_path, name, words, e
 def test_a_limit_of_the_divergence_comes_with_the_mean_that_they_take(tmp_path):
     """sb3-contrib averages the divergence over the dimensions of a Box: 0.02 there are 0.06 of three."""
     new = converted(tmp_path, entry("n_timesteps: 10\ntarget_kl: 0.02", "Pendulum-v1"), "trpo", "Pendulum-v1")
-    assert "max_kl: 0.02  # was target_kl (with a Box, multiply it by the dimensions of an action" in new
+    assert "max_kl: 0.02  # was target_kl (with a Box, multiply it by the number of dimensions of an action" in new
 
 
 @pytest.mark.parametrize(

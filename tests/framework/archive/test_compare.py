@@ -490,9 +490,13 @@ def test_the_latex_table_has_a_row_for_each_series_and_a_column_for_each_environ
     make_group(TASKS / "b", [12_000, 13_000, 14_000], algo="my_PPO")
     make_group(TASKS / "c", [12_999, 12_999.5, 13_000], algo="C51")
     make_run(TASKS / "d", [(100, -1.5), (200, -0.5)], env="50%_slip", algo="C51")
-    make_run(TASKS / "e", [(100, -1.5), (200, -2)], env="50%_slip")
+    make_run(TASKS / "e", [(100, -1.5), (200, -2.5e-5)], env="50%_slip")
     assert run("compare", "a", "b", "c", "d", "e", "--into", "out") == 0
     lines = Path("out/compare.tex").read_text().splitlines()
+    assert (
+        r"% Needs \usepackage{booktabs}. Interquartile means of the final scores over seeds, with 95 % intervals"
+        in lines
+    )
     assert "% CartPole-v1: DQN 3 seeds, my_PPO 3 seeds, C51 3 seeds" in lines
     assert [line for line in lines if line.startswith("% Scores")] == 2 * [
         "% Scores are mean returns of the online evaluations."
@@ -502,9 +506,9 @@ def test_the_latex_table_has_a_row_for_each_series_and_a_column_for_each_environ
         r"\toprule",
         r" & CartPole-v1 & 50\%\_slip \\",
         r"\midrule",
-        r"DQN & $2$ {\scriptsize $[1, 3]$} & $-2$ \\",
+        r"DQN & $2$ {\scriptsize $[1, 3]$} & $\mathbf{-2.5 \times 10^{-5}}$ \\",
         r"my\_PPO & $\mathbf{13{,}000}$ {\scriptsize $[12{,}000, 14{,}000]$} & -- \\",
-        r"C51 & $\mathbf{13{,}000}$ {\scriptsize $[12{,}999, 13{,}000]$} & $\mathbf{-0.5}$ \\",
+        r"C51 & $\mathbf{13{,}000}$ {\scriptsize $[12{,}999, 13{,}000]$} & $-0.5$ \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -536,7 +540,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_page_and_the_tables(
     assert {path.name for path in Path("out").iterdir()} == {"compare.html", "compare.csv", "compare.tex"}
     out = capsys.readouterr().out
     assert "learning_curves" not in out
-    assert "cannot draw the learning curves: no fonts" in out
+    assert "cannot draw the learning curves: CartPole-v1: no fonts" in out
 
 
 def test_a_comparison_is_a_value_with_verdict_figure_and_page_of_a_cell(capsys: pytest.CaptureFixture[str]) -> None:

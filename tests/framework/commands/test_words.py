@@ -291,7 +291,7 @@ def test_a_run_that_failed_is_listed_with_its_reason_on_a_line_of_its_own(tmp_pa
     assert len(why) < 1000
     assert killed == "  no end is recorded, as after kill -9, a second Ctrl-C or a power failure"
     assert lost == "  run.json is missing"
-    assert unsaved.startswith("  its last model could not be saved, or its best one not be chosen")
+    assert unsaved.startswith("  its last model could not be saved, or its best one could not be chosen")
 
 
 def test_a_folder_that_may_not_be_entered_hides_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

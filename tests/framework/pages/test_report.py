@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 import tempfile
 from functools import cache
@@ -95,6 +96,15 @@ def test_an_interrupted_run_has_its_command_where_its_end_is_told(tmp_path: Path
     assert page.startswith(command, page.index("Ended: interrupted</p>") + len("Ended: interrupted</p>")) != finished
     assert ("Train it further, with a higher limit behind the command" in page) == finished
     assert ("Resume training" in page) != finished
+
+
+def test_a_run_without_a_checkpoint_has_no_command_that_resumes_it(tmp_path: Path) -> None:
+    folder = task_dir(tmp_path / "x", run=json.dumps({"outcome": "interrupted", "finished": False}))
+    shutil.rmtree(folder / "models")
+    (folder / "models").mkdir()
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    assert "main.py resume" not in page
+    assert "Repeat the run from its beginning" in page
 
 
 def test_the_report_of_a_finished_run_says_what_trains_as_much_again(tmp_path: Path) -> None:

@@ -384,9 +384,20 @@ def test_stopped_while_its_last_models_are_compared_a_run_keeps_them_all_as_they
     assert [path.read_bytes() for path in models[0]] == [path.read_bytes() for path in models[1]]
 
 
-@pytest.mark.parametrize("fault", [None, JoystickError("no memory")])
+@pytest.mark.parametrize(
+    ("fault", "status", "reason"),
+    [
+        (None, 130, ""),
+        (JoystickError("no memory"), 2, "no memory"),
+        (ValueError("of torch"), 2, "ValueError: of torch"),
+    ],
+)
 def test_a_test_without_an_end_tells_runs_why(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: Exception | None
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    fault: Exception | None,
+    status: int,
+    reason: str,
 ) -> None:
     task = train(settings("QLearning"))
 
@@ -398,10 +409,10 @@ def test_a_test_without_an_end_tells_runs_why(
 
     monkeypatch.setattr(Evaluator, "play", play)
     capsys.readouterr()
-    assert main(["test", str(task), "--into", "tested"]) == (2 if fault else 130)
+    assert main(["test", str(task), "--into", "tested"]) == status
     capsys.readouterr()
     [listed] = json.loads(task_list.as_json("tested", Path()))
-    assert (listed["state"], listed["reason"]) == (("failed", "no memory") if fault else ("interrupted", ""))
+    assert (listed["state"], listed["reason"]) == ("failed" if fault else "interrupted", reason)
 
 
 def test_what_may_not_change_is_refused_and_what_may_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
