@@ -72,21 +72,10 @@ def measure(compared: Comparison) -> tuple[str, str]:
     return sentence, kind
 
 
-def unequal(compared: Comparison) -> bool:
-    """Returns True if the scores are after budgets too unequal to tell which is better."""
-    return compared.at is None and _differ(compared)
-
-
-def _differ(compared: Comparison) -> bool:
-    """Returns True if the runs end after budgets that are not about equal."""
-    least, most = compared.budgets
-    return most > UNEQUAL * least
-
-
 def budget(compared: Comparison) -> str:
     """Returns at which step scores are compared; empty if all runs end after about as many."""
     least, most = compared.budgets
-    if not _differ(compared):
+    if most <= UNEQUAL * least:
         return ""
     over_updates, ends = compared.curves.over == UPDATES, {"least": amount(least), "most": amount(most)}
     trained = tr("{least} to {most} updates", **ends) if over_updates else tr("{least} to {most} steps", **ends)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive.measure import Comparison, Score
+from framework.archive.measure import BUDGETS, Comparison, Score
 from framework.pages import compare_words as words
 from framework.screen.formatting import counted, short
 
@@ -63,7 +63,7 @@ def _column(comparison: Comparison) -> dict[str, str]:
     """Returns the cells of an environment by the names of their series."""
     scores = {row.series.name: row.final for row in comparison.rows if row.final.value is not None}
     best = max(scores.values(), key=lambda score: score.value or 0.0)
-    judged = not words.unequal(comparison)
+    judged = all(row.verdict != BUDGETS for row in comparison.rows)
     return {name: _cell(score, judged and _overlaps(score, best)) for name, score in scores.items()}
 
 
