@@ -26,9 +26,9 @@ REASONS = {
 """Number of an error -> its text."""
 
 
-def reason_of(error: OSError) -> str:
-    """Returns why the system has refused something; the text of the error itself if it does not say."""
-    if not error.strerror:
+def reason_of(error: Exception) -> str:
+    """Returns why the system has refused something; the text of the error itself if it does not say, or is another."""
+    if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return REASONS.get(error.errno or 0, error.strerror)
 

@@ -73,8 +73,7 @@ def draw(folder: Path, draw_into: Callable[[Path], None], warn: Callable[[str], 
             draw_into(path)
         return path
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
-        reason = reason_of(error) if isinstance(error, OSError) else error
-        warn(tr("warning: cannot draw the learning curves: {error}", error=reason))
+        warn(tr("warning: cannot draw the learning curves: {error}", error=reason_of(error)))
         return None
 
 

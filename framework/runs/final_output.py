@@ -112,7 +112,7 @@ class FinalOutput:
             raise
         except Exception as error:  # the run is complete and saved, whatever fails now
             self.console.log_traceback(error)
-            self.console.warn(f"{failure}: {reason_of(error) if isinstance(error, OSError) else error}")
+            self.console.warn(f"{failure}: {reason_of(error)}")
             return None
 
     def write_run(self, facts: Mapping[str, Any]) -> None:

@@ -80,9 +80,8 @@ def _figures(several: Sequence[Comparison], folder: Path, screen: Screen) -> lis
                 for path in paths:
                     _curves(comparison)(path)
         except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
-            reason = reason_of(error) if isinstance(error, OSError) else error
-            text = tr("warning: cannot draw the learning curves: {error}", error=f"{comparison.environment}: {reason}")
-            screen.say(printable(text), "yellow")
+            why = f"{comparison.environment}: {reason_of(error)}"
+            screen.say(printable(tr("warning: cannot draw the learning curves: {error}", error=why)), "yellow")
         else:
             prints.append(paths[-1])
     return prints
