@@ -432,10 +432,7 @@ def measurement(workload: Workload, speeds: dict[str, list[float]], place: str, 
 
 def is_missed(one: speed_page.Measured) -> bool:
     """Returns True if a goal that was measured is not reached."""
-    theirs, least = speed_page.ratio(one, "sb3"), speed_page.ratio(one, "fast")
-    return (theirs is not None and theirs < one["goal"]) or (
-        least is not None and one["share"] is not None and least < one["share"]
-    )
+    return any(value < goal for value, goal in speed_page.judged(one))
 
 
 def circumstances(repeats: int) -> str:

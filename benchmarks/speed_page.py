@@ -1,4 +1,6 @@
-"""Draws the picture of docs/speed.md, and prints its tables, from benchmarks/results/speed.json.
+"""Draws the picture of docs/speed.md, writes its table of ratios, and prints the other tables.
+
+All of them come from benchmarks/results/speed.json.
 
 python benchmarks/speed_page.py
 
@@ -17,6 +19,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 PICTURE = ROOT / "docs" / "images" / "speed.svg"
+PAGE = ROOT / "docs" / "speed.md"
+MARKS = ("<!-- ratios: python benchmarks/speed_page.py -->", "<!-- end of ratios -->")
+"""What stands in the page before and after its table of ratios."""
 SIDES = {
     "ours": "ours", "plain": "ours by autograd", "public": "with public functions alone",
     "lean": "lean loop", "sb3": "stable-baselines3", "tianshou": "Tianshou", "sbx": "sbx (JAX)",
@@ -37,6 +42,12 @@ COLOURS = {
 }
 LABELS, BAR, WIDTH, HEIGHT = 250, 330, 720, 15
 """Pixels of the picture: width of the names, of a bar of 1, of all, and height of a bar."""
+
+MACHINES = {
+    ("cpu", 1): "family 25", ("cpu", 0): "family 25, two threads", ("avx2", 1): "family 25 without AVX-512",
+    ("family26", 1): "family 26", ("family26", 0): "family 26, two threads",
+}  # fmt: skip
+"""Kind of machine and threads -> their column in the table of ratios."""
 
 Measured = Mapping[str, Any]
 """A measurement: work, threads, place, solving, goal, share; speeds and firsts by side, of each turn."""
@@ -66,6 +77,12 @@ def ratio(one: Measured, side: str) -> float | None:
         return None
     pairs = zip(speeds["ours"], speeds[side], strict=True)
     return median(mine / theirs if theirs else math.inf if mine else 0.0 for mine, theirs in pairs)
+
+
+def judged(one: Measured) -> list[tuple[float, float]]:
+    """Returns the ratios of a measurement that have a goal, each with it: to stable-baselines3 and to our floor."""
+    pairs = ((ratio(one, "sb3"), one["goal"]), (ratio(one, "fast"), one["share"]))
+    return [(value, goal) for value, goal in pairs if value is not None and goal is not None]
 
 
 def row(one: Measured) -> str:
@@ -109,6 +126,37 @@ def tables(measured: list[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
+def ratios(measured: list[dict[str, Any]]) -> str:
+    """Returns the table of our speed beside stable-baselines3 and our floor, by work and machine; misses are bold."""
+    by_work: dict[str, dict[tuple[str, int], Measured]] = {}
+    for one in measured:
+        by_work.setdefault(one["work"], {})[one["kind"], one["threads"]] = one
+    # The works in the order of the machine on which all of them were measured.
+    order = [one["work"] for one in measured if (one["kind"], one["threads"]) == ("cpu", 1)]
+    header = ("work", "goal", *MACHINES.values())
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for work in order:
+        cells = [_goals(by_work[work][one]) if one in by_work[work] else "" for one in MACHINES]
+        goal = by_work[work]["cpu", 1]
+        asked = f"{goal['goal']:.1f}" + ("" if goal["share"] is None else f"; {goal['share']:.2f}")
+        lines.append(f"| {' | '.join((work, asked, *cells))} |")
+    return "\n".join(lines)
+
+
+def _goals(one: Measured) -> str:
+    """Returns the ratios of a measurement that have a goal, those that miss it in bold."""
+    return "; ".join(f"{value:.2f}" if value >= goal else f"**{value:.2f}**" for value, goal in judged(one))
+
+
+def write_ratios(measured: list[dict[str, Any]]) -> None:
+    """Writes the table of ratios into the page, in the place of the one that is there."""
+    start, end = MARKS
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(start, 1)
+    tail = rest.split(end, 1)[1]
+    PAGE.write_text(f"{head}{start}\n\n{ratios(measured)}\n\n{end}{tail}", encoding="utf-8")
+
+
 def picture(measured: list[dict[str, Any]]) -> str:
     """Returns an SVG with the speed of each framework as a share of ours, for light and dark pages."""
     bars: list[str] = []
@@ -139,10 +187,11 @@ def _bar(one: Measured, side: str, y: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Draws the picture of the measurements on a CPU with one thread, and prints all tables."""
+    """Draws the picture of the measurements on a CPU with one thread, writes the ratios, and prints all tables."""
     measured = read()
     drawn = [one for one in measured if one["kind"] == "cpu" and one["threads"] == 1]
     PICTURE.write_text(picture(drawn), encoding="utf-8")
+    write_ratios(measured)
     print(tables(measured))
 
 

@@ -75,6 +75,14 @@ def test_the_picture_has_a_bar_for_each_framework() -> None:
     assert "100 /s, 0.50 of ours" in image
 
 
+def test_the_page_has_the_ratios_of_all_measurements_and_misses_are_bold() -> None:
+    assert speed_page.ratios(speed_page.read()) in speed_page.PAGE.read_text(encoding="utf-8")
+    measured = one({"ours": [60.0], "sb3": [20.0], "fast": [130.0]}, share=0.5)
+    slower = {**one({"ours": [19.0], "sb3": [10.0]}, threads=0), "kind": "cpu"}
+    lines = speed_page.ratios([measured, slower]).splitlines()
+    assert lines[2:] == ["| work | 2.0; 0.50 | 3.00; **0.46** | **1.90** |  |  |  |"]
+
+
 def test_our_worst_variant_stands_against_their_best() -> None:
     sides = {"ours": [told(90.0), told(40.0)], "sb3": [told(10.0), told(20.0), told(5.0)]}
     speeds = speed.measured(Workload("work", 2.0, sides), ("ours", "lean", "sb3"), repeats=1)
