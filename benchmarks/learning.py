@@ -1,4 +1,5 @@
-"""Measures the scores of the presets over several seeds, beside published results. Writes docs/learning.md.
+"""Measures the scores of the presets over several seeds, beside published results. Writes docs/learning.md and
+docs/zh/learning.md.
 
 python benchmarks/learning.py ROW ... [--seeds 1..3] [--jobs N] [--episodes 100]     measure rows
 python benchmarks/learning.py --left [ROW ...] [--hours H]                           measure empty ones, cheapest first
@@ -33,7 +34,18 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import learning_curves, learning_plan  # noqa: E402
-from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
+from benchmarks.learning_page import (  # noqa: E402
+    LEAST_EPISODES,
+    BenchmarkError,
+    Row,
+    chosen,
+    collecting,
+    counted,
+    page,
+    rows,
+    table,
+    words_of,
+)
 from benchmarks.learning_plan import Estimate  # noqa: E402
 from config.read.loader import ConfigError, load  # noqa: E402
 from framework import commands  # noqa: E402
@@ -49,7 +61,7 @@ from framework.loop.evaluator import MOST_ROWS  # noqa: E402
 from framework.screen.formatting import clock, short  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
-PAGE = ROOT / "docs" / "learning.md"
+PAGES = {"en": ROOT / "docs" / "learning.md", "zh": ROOT / "docs" / "zh" / "learning.md"}
 TEST_SEED = 1_000_000
 """Number added to the seed of a run, so that its model is tested on start states that training has not seen."""
 MODELS = {"best": "best", "last": "latest"}
@@ -216,12 +228,15 @@ def write(results: Mapping[str, Any], curves: Mapping[str, learning_curves.Runs]
     lines = {name: curves[name] for name in order if name in curves}
     write_whole(RESULTS, (json.dumps(kept, indent=1) + "\n").encode())
     write_whole(learning_curves.RESULTS, learning_curves.text_of(lines).encode())
-    write_whole(PAGE, page(rows(), kept, table()).encode())
+    for letters, path in PAGES.items():
+        write_whole(path, page(rows(), kept, table(), words_of(letters)).encode())
     write_whole(learning_curves.PICTURE, learning_curves.picture(table()["panels"], lines).encode())
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measures the scores of presets, and writes docs/learning.md.")
+    parser = argparse.ArgumentParser(
+        description="Measures the scores of presets, and writes docs/learning.md, also in docs/zh."
+    )
     parser.add_argument("rows", nargs="*", metavar="ROW", help="environment, algorithm, ENVIRONMENT/ALGORITHM, or all")
     parser.add_argument("--seeds", type=str, help="as for main.py (default: 1..3, or the number in learning.yaml)")
     parser.add_argument("--jobs", type=int, help="number of runs at once, as for main.py")

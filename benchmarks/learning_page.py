@@ -18,7 +18,8 @@ from framework.disk.task_dir import checkpoint_numbers
 from framework.screen.formatting import short
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "benchmarks" / "learning.yaml"
+TEXT = ROOT / "benchmarks"
+TABLE = TEXT / "learning.yaml"
 LEAST_EPISODES = 20
 Entry = Mapping[str, Any]
 """Measurements of a row, as in learning.json; or a source of published numbers."""
@@ -171,106 +172,53 @@ def _called(row: Row) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
-INTRODUCTION = """\
-# Learning
+@dataclass(frozen=True)
+class Words:
+    """Words of a page in one language: its text, with places for the tables, the forms of cells, and translations."""
 
-Scores of the presets, beside published results. `python benchmarks/learning.py ROW` measures a row and
-writes this page. {whole} rows have been measured, and {short} [short ones](#short-runs); in the others our cells
-are empty. An empty cell under "published" means that there is no published result to compare with.
+    page: str
+    forms: Mapping[str, str]
+    translations: Mapping[str, str]
+    """Names of rows and families, causes and kinds of sources, from English."""
 
-How a row is measured:
+    def cell(self, form: str, **values: object) -> str:
+        """Returns a form with its values."""
+        return self.forms[form].format(**values)
 
-- Its preset is trained once for each seed, with `--seeds`. The interquartile mean and its interval are
-  [calculated](task_directory.md#runs-with-several-seeds) as for every group of seeds.
-- Each model then plays 100 episodes, or the number in its [line below](#conditions) (at least {least}),
-  without exploration (but with `eval_epsilon`{explored}).
-  Every episode has its own seed, so that the start states are distinct and were used neither in training nor in its
-  evaluations. The exceptions are CliffWalking, FrozenLake and the two-step game, which have one start state, and Taxi,
-  which has 300. The score of a run is the mean return; with several agents
-  that is the sum over all of them. For bit flipping and reach it is the share of successes.
-- **Best by online evaluation** is the mean score of `models/best`, one per seed: the model that a run selects by its
-  own online evaluations, not by these episodes. **Last** is the mean score of the last models. The number in bold
-  counts: the goal is compared with it, and the interquartile mean is over its scores.
-- It is the mean of the best models where a run collects. Where it learns from data alone (0 steps) it is the mean
-  of the last ones, since the choice by evaluations would need the environment that such a run is meant to do without.
-  Where the two lie far apart, the score depends on when the training stops.
-- **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
-- **Time** is the training time of one run, with the number of runs at once, by the clock: most rows were trained beside
-  other work, which slowed or suspended them, so that it is an upper bound. **random** is the mean of the random policy,
-  over the same number of episodes. **data** beside it is the mean score of the episodes that a row learns from, which
-  are collected anew on each machine; rows that were measured before 2026-11-30 do not have it.
-- A **published** number comes from another program, often with other settings, another
-  number of steps and fewer runs; the [sources](#sources) describe how it was measured.
-- Self-play is scored against random actions: 1 for a win, 0 for a draw, -1 for a loss. `benchmarks/board_games.py`
-  plays tictactoe and connect four against a perfect player, too; the first lines of the presets have the results.
-
-"""
-EXPLORED = """; with {names} a policy draws its actions"""
-CURVES = """\
-## Curves
-
-![Learning curves by environment](images/learning.svg)
-
-Mean of the online evaluations of three seeds, with its 95 % interval; a row with one seed has no interval. A run
-that stopped early, as its task was solved, keeps its last score. `python benchmarks/learning.py --page` draws them from
-`benchmarks/results/curves.json`, which has the curves of the rows that were measured since 2026-11-26.
-
-## Results
-
-"""
-SUMMARY = """\
-## Summary
-
-The mean of a row's scores beside its goal, and beside what others have published. An optimum, which no mean over
-episodes exceeds, is not counted as published. [Short runs](#short-runs) are left out.
-
-"""
-SUMMARY_COLUMNS = ("family", "rows measured", "goal reached", "published value reached", "below it")
-COLUMNS = (
-    "environment", "algorithm", "steps", "seeds", "best by online evaluation", "interquartile mean [95 % interval]",
-    "last", "time", "random", "goal", "published", "source",
-)  # fmt: skip
-BELOW = """\
-
-## Below the goal or the published number
-
-Each row whose mean is below one of them, the score of each seed, how many seeds reach it, and the cause as far as it
-is known. A publication with one run may be a lucky or an unlucky one.
-
-"""
-BELOW_COLUMNS = ("row", "scores", "goal", "published", "seeds that reach both", "steps, ours and theirs", "cause")
-SHORT = """\
-
-## Short runs
-
-For presets whose whole run takes many hours, a shorter run with one seed shows that they train. Schedules
-follow the shorter length. The scores are means over the same 100 episodes; the bold one counts.
-
-"""
-WHEN = """\
-A + after a commit means uncommitted changes, mostly of presets. The current presets have the settings that were
-measured: a test compares the fingerprints of all settings. Rows of commits with other numbers than 22b6a8be75 and
-7196c3013b are, except for several agents, older than these changes of the code: a reward_threshold wants two
-evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
-the start of its collection; normalize_obs counts each observation once, also with a replay buffer. The times of the
-rows of these two commits, and of all rows of 2026-11-24 and 2026-11-26, were measured on a machine that was busy
-with other work. CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was
-measured."""
-SHORT_COLUMNS = ("environment", "algorithm", "steps", "best by online evaluation", "last", "random", "time")
+    def text(self, english: str) -> str:
+        """Returns a name or a sentence of learning.yaml in this language."""
+        return self.translations.get(english, english)
 
 
-def summary(known: Sequence[Row], results: Mapping[str, Entry], families: Mapping[str, Sequence[str]]) -> list[str]:
+def words_of(letters: str) -> Words:
+    """Returns the words of a language, by its two letters."""
+    forms: dict[str, Any] = yaml.safe_load(TEXT.joinpath("learning_words.yaml").read_text(encoding="utf-8"))[letters]
+    page = TEXT.joinpath(f"learning.{letters}.md").read_text(encoding="utf-8")
+    return Words(page, forms, forms.pop("translations", {}))
+
+
+def summary(
+    known: Sequence[Row], results: Mapping[str, Entry], families: Mapping[str, Sequence[str]], words: Words
+) -> list[str]:
     """Returns the lines of a table with a line for each family of algorithms."""
-    lines = [_line(SUMMARY_COLUMNS), _line(["---"] * len(SUMMARY_COLUMNS))]
+    lines = []
     for family, algos in families.items():
         rows = [row for row in known if row.algo in algos and not row.short]
         scores = {row: float(np.mean(results[row.name][counted(results[row.name])])) for row in rows
                   if row.name in results}  # fmt: skip
         goals = [score >= row.goal for row, score in scores.items() if row.goal is not None]
         published = {row: score >= row.theirs for row, score in scores.items() if row.theirs is not None}
-        below = ", ".join(f"{row.algo} on {row.env}" for row, reached in published.items() if not reached)
-        counts = f"{len(scores)} of {len(rows)}", f"{sum(goals)} of {len(goals)}"
-        lines.append(_line([family, *counts, f"{sum(published.values())} of {len(published)}", below]))
+        below = [words.cell("pair", algo=row.algo, env=words.text(row.env))
+                 for row, reached in published.items() if not reached]  # fmt: skip
+        counts = (
+            words.cell("part", part=part, all=whole)
+            for part, whole in (
+                (len(scores), len(rows)),
+                (sum(goals), len(goals)),
+                (sum(published.values()), len(published)),
+            )
+        )
+        lines.append(_line([words.text(family), *counts, words.forms["comma"].join(below)]))
     return lines
 
 
@@ -284,84 +232,93 @@ def is_below(row: Row, entry: Entry) -> bool:
     return any(float(np.mean(entry[counted(entry)])) < bar for bar in bars(row))
 
 
-def below_cells(row: Row, entry: Entry) -> list[str]:
+def below_cells(row: Row, entry: Entry, words: Words) -> list[str]:
     """Returns the cells of a line of the table of rows that are below."""
     scores = np.array(entry[counted(entry)], float)
     reached = int(np.sum(scores >= max(bars(row))))
     goal = "" if row.goal is None else f"{row.goal:g}"
     published = "" if row.published is None else f"{row.published:g}"
     ours = f"{np.mean(entry['steps']):,.0f}" if any(entry["steps"]) else ""
-    steps = ", ".join(filter(None, [ours, row.steps]))
+    steps = words.forms["comma"].join(filter(None, [ours, row.steps]))
     shown = ", ".join(short(float(score)) for score in scores)
-    return [row.name, shown, goal, published, f"{reached} of {len(scores)}", steps, row.below]
+    share = words.cell("part", part=reached, all=len(scores))
+    return [words.text(row.env) + f"/{row.algo}", shown, goal, published, share, steps, words.text(row.below)]
 
 
-def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[str, Any]) -> str:
-    """Returns docs/learning.md. content: that of learning.yaml."""
+def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[str, Any], words: Words) -> str:
+    """Returns docs/learning.md in a language. content: that of learning.yaml."""
     known, sources = list(known), content["sources"]
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
-    counts = [f"{sum(row.name in results for row in rows)} of {len(rows)}" for rows in (whole, short_ones)]
-    names = " and ".join(dict.fromkeys(f"`{row.shown_file()}`" for row in known if row.explores()))
-    explored = EXPLORED.format(names=names) if names else ""
-    introduction = INTRODUCTION.format(least=LEAST_EPISODES, whole=counts[0], short=counts[1], explored=explored)
-    lines = [introduction + SUMMARY.rstrip("\n"), "", *summary(known, results, content["families"]), ""]
-    lines += [CURVES + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
-    at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
-    lines += [_line(cells(row, results.get(row.name), sources, at_random.get(row.env, ""))) for row in whole]
-    lines += [BELOW + _line(BELOW_COLUMNS), _line(["---"] * len(BELOW_COLUMNS))]
-    lines += [
-        _line(below_cells(row, results[row.name]))
-        for row in whole
-        if row.name in results and is_below(row, results[row.name])
+    counts = [
+        words.cell("part", part=sum(row.name in results for row in rows), all=len(rows)) for rows in (whole, short_ones)
     ]
-    lines += [SHORT + _line(SHORT_COLUMNS), _line(["---"] * len(SHORT_COLUMNS))]
-    lines += [_line(short_cells(row, results.get(row.name))) for row in short_ones]
-    found = [(row.name, results[row.name]) for row in known if row.name in results]
-    lines += ["", "## Conditions", "", WHEN, ""]
-    if found:
-        names = ("row", "date", "commit", "machine", "test episodes", "command")
-        lines += [_line(names), _line(["---"] * len(names))]
-        lines += [_line([name, *_circumstances(entry)]) for name, entry in found]
-    else:
-        lines.append("No row has been measured yet.")
-    version = "The version of the environment is the row's, unless the cell names another."
-    lines += ["", "## Sources", "", version, ""]
-    for key, source in sources.items():
-        runs = {None: "", 1: "; one run each"}.get(source.get("runs"), f"; {source.get('runs')} runs each")
-        lines.append(f"- **{key}**: [{source['title']}]({source['url']}): {source['kind']}{runs}.")
-    return "\n".join(lines) + "\n"
+    names = words.forms["and"].join(dict.fromkeys(f"`{row.shown_file()}`" for row in known if row.explores()))
+    at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
+    measured = [row for row in known if row.name in results]
+    tables = {
+        "summary": summary(known, results, content["families"], words),
+        "results": [
+            _line(cells(row, results.get(row.name), sources, words, at_random.get(row.env, ""))) for row in whole
+        ],
+        "below": [
+            _line(below_cells(row, results[row.name], words))
+            for row in measured
+            if not row.short and is_below(row, results[row.name])
+        ],
+        "short_runs": [_line(short_cells(row, results.get(row.name), words)) for row in short_ones],
+        "conditions": [_line([row.name, *_circumstances(results[row.name])]) for row in measured],
+        "sources": [_source(key, source, words) for key, source in sources.items()],
+    }
+    return words.page.format(
+        whole=counts[0],
+        short=counts[1],
+        least=LEAST_EPISODES,
+        explored=words.cell("explored", names=names) if names else "",
+        **{name: "\n".join(lines) for name, lines in tables.items()},
+    )
 
 
-def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random: str = "") -> list[str]:
+def _source(key: str, source: Entry, words: Words) -> str:
+    """Returns the line of a source."""
+    runs = source.get("runs")
+    text = "" if runs is None else words.forms["one_run"] if runs == 1 else words.cell("runs", runs=runs)
+    kind = words.text(source["kind"])
+    return words.cell("source", key=key, title=source["title"], url=source["url"], kind=kind, runs=text)
+
+
+def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], words: Words, at_random: str = "") -> list[str]:
     """Returns the cells of a line; at_random: score of the random policy from another row of the environment."""
     goal = "" if row.goal is None else f"{row.goal:g}"
     mine = [*[""] * 6, at_random]
     if entry:
         scores = np.array(entry[counted(entry)], float)
         if row.goal is not None:
-            reached = ", reached" if len(scores) >= row.seeds else ", too few seeds"
-            goal += ", missed" if float(statistics.mean(scores)) < row.goal else reached
+            reached = "reached" if len(scores) >= row.seeds else "few"
+            outcome = "missed" if float(statistics.mean(scores)) < row.goal else reached
+            goal = words.cell("goal", goal=goal, outcome=words.forms[outcome])
+        by_chance = short(entry["random"])
         mine = [
             f"{np.mean(entry['steps']):,.0f}",
             ", ".join(map(str, entry["seeds"])),
             _mean(entry, "best"),
             _middle(scores),
             _mean(entry, "last"),
-            f"{np.mean(entry['seconds']):,.0f} s, {entry['at_once']} at once",
-            short(entry["random"]) + (f"; data {short(entry['data'])}" if "data" in entry else ""),
+            words.cell("time", seconds=f"{np.mean(entry['seconds']):,.0f}", runs=entry["at_once"]),
+            words.cell("data", random=by_chance, data=short(entry["data"])) if "data" in entry else by_chance,
         ]
-    return [row.env, row.algo, *mine, goal, *_published(row, sources)]
+    return [words.text(row.env), row.algo, *mine, goal, *_published(row, sources, words)]
 
 
-def short_cells(row: Row, entry: Entry | None) -> list[str]:
+def short_cells(row: Row, entry: Entry | None, words: Words) -> list[str]:
     """Returns the cells of a line of the table of short runs."""
     if not entry:
-        return [row.env, row.algo, *[""] * (len(SHORT_COLUMNS) - 2)]
+        return [row.env, row.algo, *[""] * 5]
     steps, seconds = np.mean(entry["steps"]), np.mean(entry["seconds"])
     updates = next((int(word.partition("=")[2]) for word in row.words if word.startswith("general_cfg.max_update=")), 0)
-    length = f"{steps:,.0f}" if steps else f"{updates:,} updates"
+    length = f"{steps:,.0f}" if steps else words.cell("updates", updates=f"{updates:,}")
     scores = [_mean(entry, "best"), _mean(entry, "last")]
-    return [row.env, row.algo, length, *scores, short(entry["random"]), f"{seconds:,.0f} s"]
+    seconds_text = words.cell("seconds", seconds=f"{seconds:,.0f}")
+    return [words.text(row.env), row.algo, length, *scores, short(entry["random"]), seconds_text]
 
 
 def counted(entry: Entry) -> str:
@@ -384,14 +341,14 @@ def _middle(scores: np.ndarray) -> str:
     return f"{short(float(statistics.interquartile_mean(scores)))} [{short(between[0])}, {short(between[1])}]"
 
 
-def _published(row: Row, sources: Mapping[str, Entry]) -> tuple[str, str]:
+def _published(row: Row, sources: Mapping[str, Entry], words: Words) -> tuple[str, str]:
     if row.published is None:
         return "", ""
     if row.source not in sources:
         raise BenchmarkError(f"{row.name}: there is no source {row.source!r}")
     value = f"{row.published:g}" if isinstance(row.published, float | int) else row.published
-    about = [part for part in (row.version, row.steps and f"{row.steps} steps") if part]
-    return value, ", ".join([f"[{row.source}](#sources)", *about])
+    about = [part for part in (row.version, row.steps and words.cell("steps", steps=row.steps)) if part]
+    return value, words.forms["comma"].join([words.cell("at", source=row.source), *about])
 
 
 def _circumstances(entry: Entry) -> list[str]:

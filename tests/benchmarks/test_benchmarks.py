@@ -156,6 +156,9 @@ env_cfg: {id: shifted}
 """
 
 
+ENGLISH = learning_page.words_of("en")
+
+
 def entry(**values: object) -> dict[str, object]:
     """An entry of learning.json."""
     known = {
@@ -173,18 +176,18 @@ def test_a_row_shows_what_was_measured_beside_what_was_published() -> None:
     row = Row("CartPole-v1", "DQN", goal=495, published=500, steps="50k", version="CartPole-v0", source="zoo")
     mine = ["2,000", "1, 2, 3", "**490**", "490 [480, 500]", "400", "21 s, 2 at once", "22.25", "495, missed"]
     theirs = ["500", "[zoo](#sources), CartPole-v0, 50k steps"]
-    assert learning_page.cells(row, entry(), SOURCES) == ["CartPole-v1", "DQN", *mine, *theirs]
-    reached = learning_page.cells(Row("CartPole-v1", "DQN", goal=490), entry(), SOURCES)
+    assert learning_page.cells(row, entry(), SOURCES, ENGLISH) == ["CartPole-v1", "DQN", *mine, *theirs]
+    reached = learning_page.cells(Row("CartPole-v1", "DQN", goal=490), entry(), SOURCES, ENGLISH)
     assert reached[9:] == ["490, reached", "", ""]
 
 
 def test_the_last_models_count_where_nothing_was_collected() -> None:
     """A choice by online evaluations needs the environment, which a run from data alone does without."""
     row = Row("CartPole-v1", "BC", goal=450)
-    alone = learning_page.cells(row, entry(steps=[0, 0, 0]), SOURCES)
+    alone = learning_page.cells(row, entry(steps=[0, 0, 0]), SOURCES, ENGLISH)
     assert alone[4:7] == ["490", "400 [300, 500]", "**400**"]
     assert alone[9] == "450, missed"
-    assert learning_page.cells(row, entry(), SOURCES)[9] == "450, reached"
+    assert learning_page.cells(row, entry(), SOURCES, ENGLISH)[9] == "450, reached"
 
 
 def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,29 +221,42 @@ def test_a_row_notes_the_mean_score_of_its_data(tmp_path: Path, monkeypatch: pyt
     Path("medium/results").mkdir(parents=True)
     Path("medium/results/test.csv").write_text("episode,return\n1,100\n2,150\n", encoding="utf-8")
     assert learning.data_score(row) == {"data": 125.0}
-    assert learning_page.cells(row, entry(**learning.data_score(row)), SOURCES)[8] == "22.25; data 125"
-    assert learning_page.cells(row, entry(), SOURCES)[8] == "22.25"
+    assert learning_page.cells(row, entry(**learning.data_score(row)), SOURCES, ENGLISH)[8] == "22.25; data 125"
+    assert learning_page.cells(row, entry(), SOURCES, ENGLISH)[8] == "22.25"
 
 
 def test_one_seed_has_no_interval_and_what_was_not_measured_is_empty() -> None:
     alone = entry(seeds=[4], best=[7.0], last=[6.0], steps=[10], seconds=[1.0], at_once=1)
     shown = ["10", "4", "**7**", "", "6", "1 s, 1 at once", "22.25"]
-    assert learning_page.cells(Row("A", "B"), alone, {})[2:9] == shown
-    assert learning_page.cells(Row("A", "B", goal=3), None, {}) == ["A", "B", *[""] * 7, "3", "", ""]
+    assert learning_page.cells(Row("A", "B"), alone, {}, ENGLISH)[2:9] == shown
+    assert learning_page.cells(Row("A", "B", goal=3), None, {}, ENGLISH) == ["A", "B", *[""] * 7, "3", "", ""]
     with pytest.raises(learning_page.BenchmarkError, match="there is no source 'zo'"):
-        learning_page.cells(Row("A", "B", published=1.0, source="zo"), None, SOURCES)
+        learning_page.cells(Row("A", "B", published=1.0, source="zo"), None, SOURCES, ENGLISH)
 
 
 def test_the_page_says_when_and_where_and_from_which_sources() -> None:
-    text = learning_page.page([Row("A-v1", "B"), Row("C-v1", "D")], {"A-v1/B": entry()}, CONTENT)
+    text = learning_page.page([Row("A-v1", "B"), Row("C-v1", "D")], {"A-v1/B": entry()}, CONTENT, ENGLISH)
     assert "| A-v1/B | 2026-01-31 | 0123456789+ | a CPU, 2 cores | 100 | `--yaml A.yaml` |" in text
     assert "| C-v1/D" not in text
     assert "- **zoo**: [A zoo](https://example.org): evaluation; one run each." in text
 
 
-def test_the_page_of_what_was_learned_is_current() -> None:
-    fresh = learning_page.page(learning_page.rows(), learning.read_results(), learning_page.table())
-    assert learning.PAGE.read_text(encoding="utf-8") == fresh, "write it anew: python benchmarks/learning.py --page"
+@pytest.mark.parametrize("letters", learning.PAGES)
+def test_the_page_of_what_was_learned_is_current(letters: str) -> None:
+    words = learning_page.words_of(letters)
+    fresh = learning_page.page(learning_page.rows(), learning.read_results(), learning_page.table(), words)
+    page = learning.PAGES[letters].read_text(encoding="utf-8")
+    assert page == fresh, "write it anew: python benchmarks/learning.py --page"
+
+
+def test_the_chinese_page_has_a_word_for_each_name_and_sentence_of_the_rows() -> None:
+    content, rows = learning_page.table(), learning_page.rows()
+    english = {
+        *content["families"], *(source["kind"] for source in content["sources"].values()),
+        *(row.below for row in rows if row.below), *(row.env for row in rows if " " in row.env),
+    }  # fmt: skip
+    assert english == set(learning_page.words_of("zh").translations)
+    assert learning_page.words_of("zh").forms.keys() == ENGLISH.forms.keys()
 
 
 def test_the_picture_of_what_was_learned_is_current() -> None:
@@ -264,7 +280,7 @@ def test_the_summary_counts_goals_and_published_values() -> None:
         Row("A", "D", goal=400), Row("A", "B", short=True), Row("X", "B"),
     ]  # fmt: skip
     results = {"A/B": entry(), "A/C": entry(), "A/D": entry(steps=[0, 0, 0]), "A/B, short": entry()}
-    [*_, line] = learning_page.summary(rows, results, CONTENT["families"])
+    [*_, line] = learning_page.summary(rows, results, CONTENT["families"], ENGLISH)
     assert line == "| both | 3 of 4 | 2 of 3 | 1 of 2 | B on A |"
 
 
@@ -278,7 +294,7 @@ def test_a_row_below_its_goal_or_the_published_number_says_why_and_no_other_one_
     measured = entry(best=[480.0, 490.0, 500.0], steps=[500, 500, 500])
     assert [learning_page.is_below(row, measured) for row in (below, optimum, reached)] == [True, False, False]
     line = ["A/B", "480, 490, 500", "495", "", "1 of 3", "500, 1M", "Half of their steps"]
-    assert learning_page.below_cells(below, measured) == line
+    assert learning_page.below_cells(below, measured, ENGLISH) == line
     results = learning.read_results()
     rows = [row for row in learning_page.rows() if not row.short]
     wrong = [
@@ -318,9 +334,9 @@ def test_the_presets_are_those_that_were_measured() -> None:
 
 def test_a_goal_is_not_reached_with_fewer_seeds_and_the_random_policy_is_that_of_the_environment() -> None:
     few = entry(seeds=[1], best=[500.0])
-    assert learning_page.cells(Row("A", "B", goal=490), few, {})[9] == "490, too few seeds"
-    assert learning_page.cells(Row("A", "B", goal=490, seeds=1), few, {})[9] == "490, reached"
-    text = learning_page.page([Row("A-v1", "B"), Row("A-v1", "C")], {"A-v1/B": entry()}, CONTENT)
+    assert learning_page.cells(Row("A", "B", goal=490), few, {}, ENGLISH)[9] == "490, too few seeds"
+    assert learning_page.cells(Row("A", "B", goal=490, seeds=1), few, {}, ENGLISH)[9] == "490, reached"
+    text = learning_page.page([Row("A-v1", "B"), Row("A-v1", "C")], {"A-v1/B": entry()}, CONTENT, ENGLISH)
     assert "| A-v1 | C |  |  |  |  |  |  | 22.25 |" in text
 
 
@@ -367,7 +383,7 @@ def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(learning_page, "TABLE", tmp_path / "learning.yaml")
     monkeypatch.setattr(learning, "RESULTS", tmp_path / "learning.json")
-    monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
+    monkeypatch.setattr(learning, "PAGES", {"en": tmp_path / "learning.md"})
     monkeypatch.setattr(learning_curves, "RESULTS", tmp_path / "curves.json")
     monkeypatch.setattr(learning_curves, "PICTURE", tmp_path / "learning.svg")
     fork_runs(monkeypatch)
