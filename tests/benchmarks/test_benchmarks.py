@@ -259,6 +259,12 @@ def test_the_chinese_page_has_a_word_for_each_name_and_sentence_of_the_rows() ->
     assert learning_page.words_of("zh").forms.keys() == ENGLISH.forms.keys()
 
 
+def test_a_preset_that_was_measured_whole_has_no_short_row_beside_it() -> None:
+    results, rows = learning.read_results(), learning_page.rows()
+    whole = {(row.env, row.algo, row.file()) for row in rows if not row.short and row.name in results}
+    assert [row.name for row in rows if row.short and (row.env, row.algo, row.file()) in whole] == []
+
+
 def test_the_picture_of_what_was_learned_is_current() -> None:
     panels, curves = learning_page.table()["panels"], learning_curves.read()
     fresh = learning_curves.picture(panels, curves)
