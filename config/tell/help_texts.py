@@ -40,11 +40,6 @@ def one_line(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def first_paragraph(text: str | None) -> str:
-    """Returns the first paragraph of a docstring without its line breaks."""
-    return one_line((text or "").strip().split("\n\n")[0])
-
-
 @cache
 def _module(name: str) -> dict[str, dict[str, str]]:
     """Returns the docstrings under the fields of each class of a module; nothing without its source."""

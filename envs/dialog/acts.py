@@ -51,7 +51,6 @@ class Act(NamedTuple):
 
 
 BYE = Act("bye", GENERAL)
-SYSTEM_INTENTS = ("inform", "request", "recommend", "book", "nooffer", "nobook", "bye", "reqmore", "greet")
 USER_INTENTS = ("inform", "request", "bye")
 
 

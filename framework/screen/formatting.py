@@ -11,39 +11,6 @@ from config.read.paths import as_written
 from config.system.terminal import joined, quoted
 from config.tell.language import ENGLISH, spoken, tr
 
-COUNTED = (
-    tr("{count:,} actions"),
-    tr("{count:,} checkpoints"),
-    tr("{count:,} chunks"),
-    tr("{count:,} comparisons"),
-    tr("{count:,} complete episodes"),
-    tr("{count:,} cores"),
-    tr("{count:,} deaths"),
-    tr("{count:,} environments"),
-    tr("{count:,} episodes"),
-    tr("{count:,} faults"),
-    tr("{count:,} files"),
-    tr("{count:,} flat charts"),
-    tr("{count:,} fragments"),
-    tr("{count:,} frames"),
-    tr("{count:,} learners"),
-    tr("{count:,} more settings"),
-    tr("{count:,} more steps"),
-    tr("{count:,} numbered checkpoints"),
-    tr("{count:,} other notes"),
-    tr("{count:,} rows"),
-    tr("{count:,} runs"),
-    tr("{count:,} samples"),
-    tr("{count:,} seeds"),
-    tr("{count:,} steps"),
-    tr("{count:,} times"),
-    tr("{count:,} transitions"),
-    tr("{count:,} trials"),
-    tr("{count:,} updates"),
-    tr("{count:,} workers"),
-)  # fmt: skip
-"""Counts of all nouns, in the language of this process, whose measure word is part of the noun."""
-
 
 def short(value: float) -> str:
     """Returns four significant digits, or all digits from 10,000 on: 0.1235, 12,345."""
@@ -56,7 +23,8 @@ def short_cell(value: float | None) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Returns a count with its noun: 1 episode, 2,000 episodes. The noun is one of COUNTED."""
+    """Returns a count with its noun: 1 episode, 2,000 episodes. A measure word of the language of this process is part
+    of its noun."""
     if count == 1 and spoken() == ENGLISH:
         return f"1 {noun}"
     return tr(f"{{count:,}} {noun}s", count=count)

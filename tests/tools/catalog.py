@@ -28,6 +28,7 @@ from config.tell import describe, help_texts
 from config.tell.language import FOLDER, available
 from envs.common import wrappers
 from framework.catalog import ALGOS, ENVS
+from framework.commands.line import parser
 from framework.pages.sentences import sentences as page_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +51,19 @@ FUNCTIONS = ("tr", "english", *ERRORS)
 SCRIPTS = sorted(path for ending in ("js", "html") for path in (ROOT / "framework").rglob(f"*.{ending}"))
 """Scripts of pages, and the page of the command watch."""
 
+ARGPARSE = (
+    "show this help message and exit",
+    "argument %(argument_name)s: %(message)s",
+    "expected one argument",
+    "expected at most one argument",
+    "expected at least one argument",
+    "the following arguments are required: %s",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "invalid %(type)s value: %(value)r",
+    "ignored explicit argument %r",
+)
+"""Sentences of argparse that a user of the commands can see."""
+
 
 @cache
 def sentences() -> tuple[tuple[str, str], ...]:
@@ -60,6 +74,7 @@ def sentences() -> tuple[tuple[str, str], ...]:
 
 def _sentences() -> Iterator[tuple[str, str]]:
     files = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    yield from ((_file(parser), text) for text in ARGPARSE)
     for path in (*sorted(files), ROOT / "joystick.py", ROOT / "main.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         yield from ((path.relative_to(ROOT).as_posix(), text) for text in sorted(calls(tree)))
@@ -70,12 +85,22 @@ def _sentences() -> Iterator[tuple[str, str]]:
 
 
 def calls(tree: ast.AST) -> Iterator[str]:
-    """Yields the sentences of the calls of FUNCTIONS in a piece of code."""
+    """Yields the sentences of the calls of FUNCTIONS in a piece of code, and the counts of the nouns of `counted`."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
                 yield text
             case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=str(text))]) if name in ERRORS:
+                yield text
+            case ast.Call(func=ast.Name(id="counted"), args=[_, noun]):
+                yield from (f"{{count:,}} {text}s" for text in _strings(noun))
+
+
+def _strings(value: ast.AST) -> Iterator[str]:
+    """Yields the strings in a piece of code."""
+    for node in ast.walk(value):
+        match node:
+            case ast.Constant(value=str(text)):
                 yield text
 
 
@@ -100,7 +125,7 @@ def _of_describe() -> Iterator[tuple[str, str]]:
     for model in (*(model for _, _, model in describe.models(finders)), *describe.kinds()):
         yield from _of_model(model)
     for wrapper in wrappers.OURS.values():
-        yield _file(wrapper), help_texts.first_paragraph(wrapper.__doc__)
+        yield _file(wrapper), help_texts.one_line((wrapper.__doc__ or "").split("\n\n")[0])
 
 
 def _of_model(model: type[Strict]) -> Iterator[tuple[str, str]]:

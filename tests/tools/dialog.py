@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from envs.dialog.acts import SYSTEM_INTENTS, Entry, parse
+from envs.dialog.acts import Entry, parse
 from envs.dialog.config import Config
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
 from framework.dialog import processes
 from tests.tools.process import ForkedPopen, become
 
+SYSTEM_INTENTS = ("inform", "request", "recommend", "book", "nooffer", "nobook", "bye", "reqmore", "greet")
 TOWN: dict[str, Any] = {
     "restaurant": [
         {"name": "blue spoon", "food": "thai", "pricerange": "cheap", "area": "north",

@@ -19,20 +19,6 @@ MOST_OWNERS = 3
 HEADINGS = english("positional arguments"), english("options")
 HEADING = english("%(heading)s:")
 """A heading with its colon; argparse looks this up since Python 3.13."""
-OF_ARGPARSE = (
-    english("usage: "),
-    *HEADINGS,
-    english("show this help message and exit"),
-    english("argument %(argument_name)s: %(message)s"),
-    english("expected one argument"),
-    english("expected at most one argument"),
-    english("expected at least one argument"),
-    english("the following arguments are required: %s"),
-    english("invalid choice: %(value)r (choose from %(choices)s)"),
-    english("invalid %(type)s value: %(value)r"),
-    english("ignored explicit argument %r"),
-)
-"""Sentences of argparse that a user can see here."""
 vars(argparse).update(_=tr)  # the name under which argparse looks its sentences up
 
 

@@ -14,9 +14,10 @@ from config.program import ROOT
 from config.tell import language
 from config.tell.cells import cells
 from framework.commands.line import words
-from framework.commands.line.parser import OF_ARGPARSE
+from framework.commands.line.parser import HEADINGS
 from framework.jobs.children import Child
 from main import main
+from tests.tools.catalog import ARGPARSE
 from tests.tools.process import Forked
 
 WIDTH = 80
@@ -43,7 +44,7 @@ def shown(*line: str, letters: str = "zh") -> Forked:
 
 def test_sentences_of_argparse_are_those_that_it_has():
     source = inspect.getsource(argparse)
-    for sentence in OF_ARGPARSE:
+    for sentence in (*ARGPARSE, *HEADINGS, "usage: "):
         assert re.search(rf"""_\(['"]{re.escape(sentence)}['"]\)""", source), sentence
 
 

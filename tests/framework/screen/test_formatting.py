@@ -1,16 +1,7 @@
 """Counts, intervals and tables in the language of the reader."""
 
-import ast
-
-import pytest
-
-from config.program import ROOT
 from framework.screen import tables
-from framework.screen.formatting import COUNTED, between, counted, scored
-from tests.tools import catalog
-
-BY_VARIABLE = {"episode", "step", "update"}
-"""Nouns that the code counts by a variable."""
+from framework.screen.formatting import between, counted, scored
 
 
 def test_english_has_a_plural():
@@ -22,22 +13,6 @@ def test_chinese_has_a_measure_word_and_no_plural(chinese):
     assert counted(1, "run") == "1 次运行"
     assert between((1.0, 2.5)) == "1 到 2.5"
     assert scored({"mean": 9.5, "std": 0.25, "episodes": 20}) == "9.5 ± 0.25（20 个回合）"
-
-
-@pytest.mark.long
-def test_all_nouns_that_are_counted_are_listed():
-    files = (path for name in catalog.PACKAGES for path in (ROOT / name).rglob("*.py"))
-    nouns = set(BY_VARIABLE)
-    for text in (path.read_text(encoding="utf-8") for path in files):
-        for node in ast.walk(ast.parse(text)) if "counted(" in text else ():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "counted":
-                nouns |= {
-                    part.value
-                    for argument in node.args[1:]
-                    for part in ast.walk(argument)
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                }
-    assert {f"{{count:,}} {noun}s" for noun in nouns} == set(COUNTED)
 
 
 def test_columns_of_a_table_are_aligned_by_cells(chinese):
