@@ -69,11 +69,6 @@ def offline() -> list[str]:
     return [name for name in available() if get(name).Config.OFFLINE]
 
 
-def imitating() -> list[str]:
-    """Names of the algorithms that collect, and learn from an expert."""
-    return [name for name in available() if get(name).Config.IMITATES]
-
-
 def get(name: str) -> ModuleType:
     """Returns the package of an algorithm: NAME, Config, perhaps ALIASES. A dotted name is a user's own package."""
     if "." in name:

@@ -21,6 +21,8 @@ from tests.tools.distributed import config_of, local, remote
 from tests.tools.fake_ray import FakeRay
 from tests.tools.paths import in_the_suite
 
+IMITATING = [name for name in algos.available() if algos.get(name).Config.IMITATES]
+"""Algorithms that collect, and learn from an expert."""
 WINDOW = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
 NUMBER = 0.5
 
@@ -56,7 +58,7 @@ def collecting(tmp_path: Path, algo: str, name: str, steps: int = 192, **algo_cf
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("algo", algos.imitating())
+@pytest.mark.parametrize("algo", IMITATING)
 def test_every_algorithm_imitates_and_is_resumed_to_the_bit(tmp_path: Path, algo: str) -> None:
     torch.set_num_threads(1)
     settings, states = settings_of(algo, tmp_path), []
@@ -113,9 +115,7 @@ LEARNS: dict[str, dict[str, Any]] = {
 
 
 PLAYED = [
-    (expert, result, algo)
-    for expert, result in ((on_its_side, 8.0), (on_the_other_side, -8.0))
-    for algo in algos.imitating()
+    (expert, result, algo) for expert, result in ((on_its_side, 8.0), (on_the_other_side, -8.0)) for algo in IMITATING
 ]
 AGAINST_REWARD = [case for case in PLAYED if case[1] < 0]
 """The environment pays for the opposite."""
@@ -154,7 +154,7 @@ def config_for(algo: str, tmp_path: Path, **of_ray: int) -> RunConfig:
     return config_of(algo, *words, allow_import=[__name__], **of_ray)
 
 
-@pytest.mark.parametrize("algo", algos.imitating())
+@pytest.mark.parametrize("algo", IMITATING)
 def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo: str, tmp_path: Path) -> None:
     one = Cluster(config_for(algo, tmp_path), local(config_for(algo, tmp_path))).until(60)
     config = config_for(algo, tmp_path, workers=1)
@@ -163,7 +163,7 @@ def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo: str, tmp_path: P
     assert one.state() == other.state()
 
 
-@pytest.mark.parametrize("algo", algos.imitating())
+@pytest.mark.parametrize("algo", IMITATING)
 def test_workers_that_run_ahead_imitate_too(algo: str, tmp_path: Path) -> None:
     config = config_for(algo, tmp_path, workers=2, ahead=2, rows=8)
     run = Cluster(config, remote(config, FakeRay(1))).until(90).rest()
