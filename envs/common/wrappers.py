@@ -369,7 +369,7 @@ def explain(name: str) -> str:
         types = get_type_hints(kind.__init__)
         parameters = [parameter.replace(annotation=types[parameter.name]) for parameter in parameters]
     taken = [str(parameter) for parameter in parameters]
-    help_text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    help_text = tr(" ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()))
     use = tr("{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]", name=name)
     listed = tr("settings: {names}", names=", ".join(taken) or tr("none"))
     return f"{use}\n{help_text}\n{listed}\n"

@@ -12,6 +12,7 @@ from config.program import ROOT
 from config.read import presets
 from config.read.loader import ConfigError
 from config.tell import describe, language, names
+from envs.common import wrappers
 from framework.archive import task_list
 from framework.catalog import ALGOS, ENVS
 from tests.tools.config_fixtures import loaded, preset_root, task_root
@@ -63,6 +64,12 @@ def test_a_page_has_its_words_in_chinese_and_the_names_as_they_are() -> None:
     assert page.startswith("- `tau`（大于 0 且不大于 1 的数；默认 1.0）：")
     assert page.endswith("  见 algo_cfg：DQN。\n")
     assert max(map(describe._columns, describe.describe("ppo", ALGOS, ENVS).splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", wrappers.OURS)
+def test_the_help_of_a_wrapper_is_chinese(name: str) -> None:
+    _, text, _ = describe.describe(name, ALGOS, ENVS).splitlines()
+    assert re.search("[\u4e00-\u9fff]", text), text
 
 
 def test_what_needs_nothing_is_known_in_a_converted_file(tmp_path: Path) -> None:
