@@ -71,6 +71,13 @@ def code_of_the_example() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_line_within_a_paragraph_begins_a_list(page: Path) -> None:
+    """Such as one that begins with the end of a sentence, `1. All settings`: GitHub shows it as an item."""
+    words = re.sub(r"```.*?```", "", text(page), flags=re.DOTALL)
+    assert not re.findall(r"(?:\A|\n\s*\n)(?![*+-] |\d+[.)] | )[^\n]+\n(?:\S[^\n]*\n)*?((?:[*+-]|\d+[.)]) .*)", words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in LINK.findall(text(page)):
         if link.startswith(("https://", "http://")):
@@ -156,13 +163,16 @@ def test_a_chinese_page_has_the_headings_commands_links_and_blocks_of_the_englis
 
 
 @pytest.mark.parametrize("chinese", ENGLISH, ids=name)
-def test_a_chinese_page_leaves_out_no_paragraph_item_or_number_of_the_english_one(chinese: Path) -> None:
+def test_a_chinese_page_leaves_out_no_paragraph_item_row_or_number_of_the_english_one(chinese: Path) -> None:
     def counts(page: Path) -> Counter[str]:
         words = re.sub(r"```.*?```", "", LINK.sub("", text(page)), flags=re.DOTALL)
         paragraphs = [part for part in re.split(r"\n\s*\n", words) if part.strip()]
         items = re.findall(r"^ *([*-]|\d+\.) ", words, re.MULTILINE)
         numbers = re.findall(r"(?<![\w.])\d+(?:\.\d+)+|(?<![\w.])\d{2,}(?!\w)", re.sub(r"(?<=\d),(?=\d{3})", "", words))
-        return Counter({**Counter(numbers), "paragraphs": len(paragraphs), "items": len(items)})
+        rows = re.findall(r"^\|", words, re.MULTILINE)
+        return Counter(
+            {**Counter(numbers), "paragraphs": len(paragraphs), "items": len(items), "rows of tables": len(rows)}
+        )
 
     assert counts(ENGLISH[chinese]) - counts(chinese) == Counter()
 
@@ -221,7 +231,7 @@ def test_the_index_names_every_page() -> None:
     assert {f"../{name(path)}" for path in ROOT.glob("algos/*/README.md")} <= index
 
 
-DESIGN = [ROOT / "docs" / "design.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
+DESIGN = [page for docs in (ROOT / "docs", ZH) for page in (docs / "design.md", *sorted(docs.glob("design/*.md")))]
 SOURCES = [path for name in ("config", "algos", "envs", "framework", "tests") for path in (ROOT / name).rglob("*.py")]
 EXAMPLE = "algos/actor_critic/"
 """Folder that docs/algorithms.md writes."""
