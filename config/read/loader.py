@@ -19,7 +19,7 @@ from config.read import limits, presets, sources, stores, tasks, unused_settings
 from config.read.checks import Checks
 from config.read.finder import Finder
 from config.read.opening import fault_below, named
-from config.read.paths import fixed
+from config.read.paths import as_written, fixed
 from config.read.preset_choice import PresetChoice
 from config.read.run_config import RunConfig
 from config.read.source_stack import SourceStack
@@ -305,6 +305,12 @@ class _Assembly(SourceStack):
         problems = []
         for section in ["general_cfg", *filter(policies.name_of, sections)]:
             past, now = sections.get(section, {}).get("algo_name") or usual, self.algo_of(section)
+            if past is None:
+                path = as_written(task / "config.yaml")
+                raise ConfigError(
+                    *self.problems,
+                    tr("{path}: there is no general_cfg.algo_name: these are not the settings of a run", path=path),
+                )
             if not self.same("algo_name", str(past), now):
                 key = "algo_name" if section == "general_cfg" else f"{section}.algo_name"
                 problems.append(

@@ -176,6 +176,11 @@ class CheckpointStore:
             part = JournalPart(self.journal, span) if with_journal and span else None
             if part is not None:
                 part.verify()
+        except FileNotFoundError as error:
+            missing = as_written(Path(error.filename or path))
+            raise CheckpointError(
+                "{path} is damaged: {missing} is missing", path=as_written(path), missing=missing
+            ) from error
         except BAD_CONTENT as error:
             raise CheckpointError(
                 "{path} is damaged: {kind}: {error}", path=as_written(path), kind=type(error).__name__, error=error
@@ -190,7 +195,12 @@ class CheckpointStore:
             try:
                 return self.read(number, with_journal)
             except CheckpointError as error:
-                say(tr("{error}; going back to the one before", error=error))
+                say(tr("{error}; going back to the one before", error=error) if number > numbers[0] else str(error))
+        if numbers and self.has_best():
+            raise CheckpointError(
+                "no whole checkpoint in {path} but the best one: general_cfg.load_model_step=best takes that",
+                path=as_written(self.folder),
+            )
         if numbers:
             raise CheckpointError("no whole checkpoint in {path}", path=as_written(self.folder))
         raise CheckpointError("no checkpoint in {path}", path=as_written(self.folder))

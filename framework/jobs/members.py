@@ -190,17 +190,20 @@ def with_settings(
         raise ConfigError(fault)
     configs: dict[str, RunConfig] = {}
     for file in dict.fromkeys(member.file for member in members):
+        example = as_written(folder / next(member.folder for member in members if member.file == file))
         try:
-            document = read(folder / file, regular)
+            document = read(as_written(folder / file), regular)
         except DocumentError as error:
-            raise ConfigError(str(error)) from None
+            raise ConfigError(
+                "{error}; resume the runs one by one, such as {example}", error=error, example=example
+            ) from None
         if lacking := [name for name in SECTIONS if name not in TaskConfig(document).settings()]:
             raise ConfigError(
                 "{path} lacks {names}: how the runs of the group begin is not known any more; resume them one by one, "
                 "such as {example}",
                 path=as_written(folder / file),
                 names=", ".join(lacking),
-                example=as_written(folder / next(member.folder for member in members if member.file == file)),
+                example=example,
             )
         moved = [word for word in words if word.startswith(DATA)]
         if moved and not TaskConfig(document).settings()["algo_cfg"].get("data"):

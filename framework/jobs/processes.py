@@ -1,6 +1,7 @@
 """Runs stages as processes of this machine."""
 
 import contextlib
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -117,10 +118,12 @@ class Processes:
         return end if deaths.another(reached(stage.task)) is None else end._replace(status=None)
 
     def stop(self, number: int) -> None:
+        """Passes Ctrl-C on as SIGTERM: who signals all processes of a job at once, as `pkill -INT` does, has stopped
+        the runs already, and a second SIGINT would end them before they have saved."""
         self._orphans.clear()
         for child in self._children.values():
             if not child.signalled:
-                child.send(number)
+                child.send(signal.SIGTERM if number == signal.SIGINT else number)
 
     def save(self, number: int) -> None:
         for child in self._children.values():

@@ -116,8 +116,9 @@ def compare_command(group: Path) -> str:
 
 
 def _name(task: Path) -> str:
-    """Returns a name under tasks/ for the shell, or a path."""
-    return quoted(task.name) if as_written(task).parent == Path("tasks") else _place(task)
+    """Returns a name under tasks/ for the shell, or a path, as for a name that would be taken for a flag."""
+    is_named = as_written(task).parent == Path("tasks") and not task.name.startswith("-")
+    return quoted(task.name) if is_named else _place(task)
 
 
 def _place(task: Path) -> str:

@@ -454,6 +454,11 @@ def test_other_policies_are_another_run(task: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         of_run("policies_cfg.b.algo_name=SAC", resume=str(task))
     assert caught.value.problems == (f"{task} was trained with DQN, and policies_cfg.b.algo_name is SAC",)
+    for manifest in task.glob("models/*/manifest.json"):
+        manifest.unlink()
+    path.write_text("services: {}\n")
+    with pytest.raises(ConfigError, match=r"config.yaml: there is no general_cfg.algo_name: these are not the "):
+        of_run(resume=str(task))
 
 
 # ---------------------------------------------------------------------------------- schema, describe, convert

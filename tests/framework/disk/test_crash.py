@@ -276,9 +276,12 @@ def test_a_single_flipped_byte_is_detected_wherever_it_is(folder, which):
 @pytest.mark.parametrize("name", ["manifest.json", "state.safetensors"])
 def test_a_file_that_is_missing_is_named(folder, name):
     Run(folder).work().save()
+    store, said = CheckpointStore(folder), []
+    store.mark_best(5)
     (folder / "5" / name).unlink()
-    with pytest.raises(CheckpointError, match=f"5 is damaged.*{name}"):
-        CheckpointStore(folder).read(5)
+    with pytest.raises(CheckpointError, match=r"no whole checkpoint in .* but the best one: .*step=best"):
+        store.newest(said.append)
+    assert said == [f"{folder}/5 is damaged: {folder}/5/{name} is missing"], "there is none before to go back to"
 
 
 def test_a_run_that_fell_back_goes_on_and_is_whole_again(folder):

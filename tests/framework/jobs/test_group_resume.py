@@ -228,6 +228,9 @@ def test_a_group_whose_settings_are_gone_is_no_group_with_the_defaults(
     file.write_text("".join(sections[:kept]))
     with pytest.raises(ConfigError, match=f"config.yaml lacks {lacking}: how the runs"):
         members.with_settings(file.parent, members.of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
+    file.write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=r"not UTF-8 text.*; resume the runs one by one, such as .*seed_1$"):
+        members.with_settings(file.parent, members.of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(

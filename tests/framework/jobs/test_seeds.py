@@ -30,6 +30,7 @@ from framework.disk.csv_table import last_row
 from framework.disk.facts import Circumstances
 from framework.disk.task_dir import TaskDir, is_locked, read_facts
 from framework.jobs import group, job, results
+from framework.jobs.children import Child
 from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.seeds import TrainedGroup
 from framework.jobs.stages import Stage
@@ -336,7 +337,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     out = process.stdout
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     folder = the_group()
-    assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
+    assert [row["status"] for row in rows(folder)] == ["143", "143", ""], "they are sent SIGTERM"
     assert len(re.findall(r"resume seed \d  python main.py --allow-import mine resume", out)) == 2
     begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
     assert f"start seed 3   python main.py --allow-import mine {begin}" in out
@@ -376,6 +377,16 @@ def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() ->
         assert (stop.received, stop.exit_status) == (signal.SIGHUP, 129)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_ctrl_c_is_passed_on_as_another_signal_since_the_runs_may_have_got_it_themselves(tmp_path: Path) -> None:
+    """As by `pkill -INT`: a second SIGINT would end them before they have saved."""
+    sent: list[int] = []
+    runner, one = Processes(1), Stage("1", "seed 1", tmp_path / "config.yaml", tmp_path / "seed_1")
+    runner._children[one] = Child(one.errors, SimpleNamespace(send_signal=sent.append))  # type: ignore[arg-type]
+    runner.stop(signal.SIGINT)
+    runner.stop(signal.SIGINT)
+    assert sent == [signal.SIGTERM]
 
 
 def test_a_second_signal_ends_everything_at_once() -> None:
