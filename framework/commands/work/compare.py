@@ -19,7 +19,7 @@ from config.tell.names import did_you_mean, printable
 from config.tell.system_errors import reason_of
 from framework.archive.comparisons import Comparisons, compared
 from framework.archive.measure import Comparison
-from framework.disk.atomic import write_whole
+from framework.disk.atomic import remove_folder, write_whole
 from framework.disk.task_dir import ROOT, new_folder
 from framework.errors import JoystickError
 from framework.jobs.members import file_names
@@ -47,6 +47,19 @@ def run(request: Namespace) -> int:
         table.show(comparison, screen)
     for remark in result.left_out:
         screen.say(printable(remark), "yellow")
+    try:
+        places = _written(result, folder, screen)
+    except KeyboardInterrupt:
+        remove_folder(folder)  # the same command can be typed again, with the same --into
+        raise
+    screen.say("")
+    for line in aligned([(label, str(as_written(path))) for label, path in places]):
+        screen.say(line.rstrip())
+    return 0
+
+
+def _written(result: Comparisons, folder: Path, screen: Screen) -> list[tuple[str, Path]]:
+    """Writes the page, the curves and the tables. Returns their names and places."""
     rows = [row for comparison in result.several for row in table.rows(comparison)]
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
@@ -55,16 +68,12 @@ def run(request: Namespace) -> int:
         ("compare.html", page.document(result.several, result.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
-    places = [
+    return [
         (tr("page"), folder / "compare.html"),
         *((tr("curves"), path) for path in _figures(result.several, folder, screen)),
         (tr("table"), folder / "compare.csv"),
         (tr("LaTeX"), folder / "compare.tex"),
     ]
-    screen.say("")
-    for line in aligned([(label, str(as_written(path))) for label, path in places]):
-        screen.say(line.rstrip())
-    return 0
 
 
 def _figures(several: Sequence[Comparison], folder: Path, screen: Screen) -> list[Path]:

@@ -543,6 +543,17 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_page_and_the_tables(
     assert "cannot draw the learning curves: CartPole-v1: no fonts" in out
 
 
+def test_a_comparison_that_is_stopped_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    make_run(TASKS / "a")
+    make_run(TASKS / "b", algo="PPO")
+    monkeypatch.setattr(figures, "comparison", stopped)
+    assert run("compare", "a", "b", "--into", "out") == 130
+    assert not Path("out").exists()
+
+
 def test_a_comparison_is_a_value_with_verdict_figure_and_page_of_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
     make_group(TASKS / "a", [1, 2, 3])
     make_group(TASKS / "b", [4, 5, 6], algo="PPO")
