@@ -29,7 +29,7 @@ def run(config: RunConfig, command_line: list[str]) -> int:
             from framework.commands.work.test import run as play
         return play(config, command_line, signals)
 
-    return stoppable(config, mode)
+    return stoppable(config, mode, saves=config.general.mode == "train")
 
 
 def stoppable(config: RunConfig, mode: Callable[[StopSignals], int], saves: bool = True) -> int:

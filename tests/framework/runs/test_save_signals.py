@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from framework.archive.run import RecordedRun
+from framework.commands.work import entry
 from framework.loop.trainer import Trainer
 from framework.runs import signals
 from framework.runs.experiment import Experiment
@@ -137,3 +139,11 @@ def test_a_signal_to_all_processes_of_a_run_reaches_no_process_of_its_environmen
 def numbers(run: Path) -> list[str]:
     """Returns the checkpoints of a run."""
     return sorted((path.name for path in (run / "models").iterdir() if path.name.isdecimal()), key=int)
+
+
+@pytest.mark.parametrize("mode", ["train", "test"])
+def test_a_test_that_is_stopped_does_not_say_that_it_saves(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[bool] = []
+    monkeypatch.setattr(entry, "stoppable", lambda config, play, saves=True: said.append(saves) or 0)
+    assert entry.run(SimpleNamespace(general=SimpleNamespace(mode=mode)), []) == 0  # type: ignore[arg-type]
+    assert said == [mode == "train"]
