@@ -40,4 +40,4 @@ def check(request: argparse.Namespace) -> Iterator[str]:
         )
 
 
-run = start.player("film")
+run = start.player("film", saves=False)

@@ -6,12 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from framework.archive.run import RecordedRun
+from framework.commands import film
+from framework.commands.line import start
 from framework.commands.work import entry
 from framework.loop.trainer import Trainer
 from framework.runs import signals
@@ -146,4 +149,6 @@ def test_a_test_that_is_stopped_does_not_say_that_it_saves(mode: str, monkeypatc
     said: list[bool] = []
     monkeypatch.setattr(entry, "stoppable", lambda config, play, saves=True: said.append(saves) or 0)
     assert entry.run(SimpleNamespace(general=SimpleNamespace(mode=mode)), []) == 0  # type: ignore[arg-type]
-    assert said == [mode == "train"]
+    monkeypatch.setattr(start, "several", lambda request, do: do({"": None}))
+    film.run(Namespace())
+    assert said == [mode == "train", False]
