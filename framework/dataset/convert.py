@@ -17,7 +17,7 @@ from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
 from framework.dataset.summary import Range
-from framework.disk.atomic import discard, finish, finish_folder, naming, unfinished
+from framework.disk.atomic import discard, finish, finish_folder, naming, unfinished, unfinished_folder
 from framework.errors import DataError
 from framework.screen.stages import part, stage
 
@@ -72,7 +72,7 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
 
 def _write_set(path: Path, identity: str, data: Dataset) -> None:
     """Writes a folder whole or not at all."""
-    new = unfinished(path)
+    new = unfinished_folder(path)
     discard(new)  # of a conversion that was killed
     try:
         minari_sets.write(new, identity, episodes(data.pieces()), _observed(data), data.summary.action)

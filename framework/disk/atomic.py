@@ -53,7 +53,7 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Returns the name of a file or folder while it is being written."""
+    """Returns the name of a file while it is being written."""
     return path.with_name(path.name + ".tmp")
 
 
@@ -152,7 +152,7 @@ def remove_folder(path: Path) -> None:
     """Deletes a folder. It loses its name first, so that a crash leaves no half of it to be taken for a whole."""
     discard(aside(path))
     if path.exists():
-        doomed = unfinished(path)
+        doomed = unfinished_folder(path)
         discard(doomed)
         patiently(os.rename, path, doomed)
         sync_folder(path.parent)
@@ -161,14 +161,14 @@ def remove_folder(path: Path) -> None:
 
 def recover(folder: Path) -> None:
     """Cleans up after a crash: deletes unfinished folders, and undoes or completes an interrupted replacement. Leaves
-    files alone, which are not ours."""
-    for former in filter(Path.is_dir, folder.glob("*.old")):
-        name = former.with_suffix("")
+    files alone, and names that do not begin with a dot, which are not ours."""
+    for former in filter(Path.is_dir, folder.glob(".*.old")):
+        name = replaced(former)
         if name.exists():
             shutil.rmtree(former)
         else:
             patiently(os.rename, former, name)
-    for partial in filter(Path.is_dir, folder.glob("*.tmp")):
+    for partial in filter(Path.is_dir, folder.glob(".*.tmp")):
         shutil.rmtree(partial)
 
 
@@ -180,6 +180,19 @@ def discard(path: Path) -> None:
             path.unlink()
 
 
+def unfinished_folder(path: Path) -> Path:
+    """Returns the name of a folder while it is being written or deleted. It begins with a dot, so that it is no name
+    that somebody gave to a folder beside it."""
+    return path.with_name(f".{path.name}.tmp")
+
+
 def aside(path: Path) -> Path:
-    """Returns the name of a folder while another one takes its place."""
-    return path.with_name(path.name + ".old")
+    """Returns the name of a folder while another one takes its place: hidden, too, since many call a run that they put
+    aside NAME.old."""
+    return path.with_name(f".{path.name}.old")
+
+
+def replaced(former: Path) -> Path:
+    """Returns the folder whose place another one takes, from its name meanwhile; any other path as it is."""
+    is_former = former.name.startswith(".") and former.suffix == ".old"
+    return former.with_name(former.stem[1:]) if is_former else former

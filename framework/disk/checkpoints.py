@@ -35,7 +35,7 @@ from framework.disk.atomic import (
     remove_folder,
     replace_folder,
     sync_folder,
-    unfinished,
+    unfinished_folder,
     write_durably,
 )
 from framework.disk.journal import KEPT_JOURNALS, Journal, JournalPart, Span
@@ -215,7 +215,7 @@ class CheckpointStore:
     def save(self, number: int, tree: Tree, memory: Any, facts: dict[str, Any]) -> Path:
         """Writes everything, and renames it last. An OSError leaves the earlier checkpoints as they were."""
         ensure_folder(self.folder)
-        new = unfinished(self.folder / str(number))
+        new = unfinished_folder(self.folder / str(number))
         discard(new)
         try:
             span = memory.write(self.journal)
@@ -239,7 +239,7 @@ class CheckpointStore:
 
     def mark_best(self, number: int) -> None:
         """Makes models/best this checkpoint: the same files under a second name."""
-        new, source = unfinished(self.folder / "best"), self.folder / str(number)
+        new, source = unfinished_folder(self.folder / "best"), self.folder / str(number)
         discard(new)
         new.mkdir()
         for file in source.iterdir():

@@ -25,7 +25,7 @@ from config.system.files import lock
 from config.system.processes import at_fork
 from config.system.terminal import quoted
 from config.tell.system_errors import reason_of
-from framework.disk.atomic import make_folder, sync_folder, write_whole
+from framework.disk.atomic import make_folder, replaced, sync_folder, write_whole
 from framework.disk.facts import RunFacts
 from framework.errors import TaskDirError
 
@@ -119,7 +119,7 @@ def checkpoint_numbers(models: Path) -> list[int]:
     """Returns the updates of the checkpoints in a folder, oldest first. Reads the names alone."""
     if not models.is_dir():
         return []
-    names = {path.name.removesuffix(".old") for path in models.iterdir() if path.is_dir()}
+    names = {replaced(path).name for path in models.iterdir() if path.is_dir()}
     return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
 

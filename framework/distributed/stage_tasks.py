@@ -21,7 +21,7 @@ from config.read.opening import read_regular
 from config.read.yaml_reader import MAX_BYTES
 from config.system.processes import unblock
 from config.tell.language import tr
-from framework.disk.atomic import discard, replace_folder, unfinished, write_whole
+from framework.disk.atomic import discard, replace_folder, unfinished_folder, write_whole
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.jobs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
@@ -200,7 +200,7 @@ class StageTasks:
         finally:
             self._ray.kill(entry.actor)
         if result.task:
-            new = unfinished(stage.task)
+            new = unfinished_folder(stage.task)
             discard(new)
             unpack(result.task, new)
             replace_folder(new, stage.task)

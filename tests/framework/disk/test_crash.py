@@ -63,7 +63,7 @@ def test_a_kill_at_any_moment_leaves_the_newest_listed_checkpoint_whole(folder):
         reached.append(store.numbers()[-1])
     assert reached == sorted(reached)
     assert reached[-1] >= 2 * 8
-    assert not [*folder.glob("*.tmp"), *folder.glob("*.old")]
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     run = Run.resumed(folder).work(2).save()
     straight = Run(folder.with_name("straight")).work(run.step)
     straight.save()
@@ -96,42 +96,55 @@ def test_everything_is_on_the_disk_before_the_checkpoint_gets_its_name(folder, m
     run = Run(folder).work()
     calls = calls_to_the_disk(monkeypatch)
     run.save()
-    contents = [("fsync", "state.safetensors"), ("fsync", "manifest.json"), ("fsync", "5.tmp")]
-    named = [("rename", "5.tmp", "5"), ("fsync", "models")]
+    contents = [("fsync", "state.safetensors"), ("fsync", "manifest.json"), ("fsync", ".5.tmp")]
+    named = [("rename", ".5.tmp", "5"), ("fsync", "models")]
     folders = [("fsync", folder.parent.name), ("fsync", "models")]
     frame = [("fsync", "00000.log"), ("fsync", "journal")]
     assert calls == [*folders, *frame, *contents, *named]
     calls.clear()
     run.work(1).save(5)
-    aside = [("rename", "5", "5.old")]
+    aside = [("rename", "5", ".5.old")]
     assert calls == [*frame, *contents, *aside, *named]
     calls.clear()
     run.save(5)
     assert calls == [*contents, *aside, *named], "the journal holds everything already"
     calls.clear()
     run.store.mark_best(5)
-    assert calls == [("fsync", "best.tmp"), ("rename", "best.tmp", "best"), ("fsync", "models")]
+    assert calls == [("fsync", ".best.tmp"), ("rename", ".best.tmp", "best"), ("fsync", "models")]
 
 
 def test_an_interrupted_replacement_is_mended_and_nothing_unfinished_stays(folder):
     """CKP-5: a crash between the two renames, and one after them."""
     run = Run(folder).work().save().work().save()
-    os.rename(folder / "5", folder / "5.old")
-    shutil.copytree(folder / "10", folder / "10.old")
-    (folder / "15.tmp").mkdir()
-    (folder / "15.tmp" / "state.safetensors").write_bytes(b"half")
+    os.rename(folder / "5", folder / ".5.old")
+    shutil.copytree(folder / "10", folder / ".10.old")
+    (folder / ".15.tmp").mkdir()
+    (folder / ".15.tmp" / "state.safetensors").write_bytes(b"half")
     run.store.recover()
     assert sorted(path.name for path in folder.iterdir()) == ["10", "5", "journal"]
-    shutil.copytree(folder / "10", folder / "10.old")  # one that could not be removed stands in nobody's way
+    shutil.copytree(folder / "10", folder / ".10.old")  # one that could not be removed stands in nobody's way
     run.save()
     assert sorted(path.name for path in folder.iterdir()) == ["10", "5", "journal"]
     assert run.store.read(5).tree["step"] == 5
 
 
+def test_folders_that_somebody_put_aside_are_left_alone(tmp_path):
+    """`mv NAME NAME.old` keeps a run before another one of its name: neither its removal nor a cleaning up, as of a
+    group that goes on, may delete it."""
+    for name in ("run", "run.old", "run.tmp", "other.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+    (tmp_path / "new").mkdir()
+    atomic.recover(tmp_path)
+    atomic.replace_folder(tmp_path / "new", tmp_path / "run")
+    atomic.remove_folder(tmp_path / "run")
+    assert sorted(path.parent.name for path in tmp_path.glob("*/run.json")) == ["other.old", "run.old", "run.tmp"]
+
+
 def test_files_with_names_of_folders_are_no_obstacle(folder):
     """Those that no checkpoint needs stay; those in the way of one are replaced."""
     run = Run(folder).work().save().work().save()
-    names = ("notes.tmp", "notes.old", "best.old", "15.tmp", "15.old", "best.tmp")
+    names = ("notes.tmp", "notes.old", ".best.old", ".15.tmp", ".15.old", ".best.tmp")
     for name in names:
         (folder / name).write_text("a file")
     run.store.recover()

@@ -291,7 +291,7 @@ def everything_in(folder):
 @pytest.mark.parametrize("name", ["best", "60"])
 def test_a_checkpoint_that_a_crash_left_aside_is_found_and_nothing_is_renamed(run, way, name):
     """Between the two renames of a replacement; the run that owns the directory may still be at work."""
-    (run / "models" / name).rename(run / "models" / f"{name}.old")
+    (run / "models" / name).rename(run / "models" / f".{name}.old")
     before = everything_in(run)
     assert load_and(run, f"general_cfg.load_model_step={name}", *(TEST if way == "test" else (LIMITS[1],))) == 0
     assert everything_in(run) == before

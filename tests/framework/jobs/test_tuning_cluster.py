@@ -99,13 +99,13 @@ def test_a_crash_while_a_directory_is_replaced_loses_nothing(monkeypatch: pytest
     cluster(monkeypatch)
     assert run("tune", "--yaml", "tune.yaml", "--into", "x") == 0
     before = table("x")
-    Path("x/trials/000").rename("x/trials/000.old")
-    Path("x/trials/001.tmp").mkdir()
+    Path("x/trials/000").rename("x/trials/.000.old")
+    Path("x/trials/.001.tmp").mkdir()
     ray = cluster(monkeypatch)
     assert run("tune", "--resume", "x", "tune_cfg.ray_address=10.0.0.2:6379") == 0
     assert table("x") == before
     assert not ray.actors, "nothing ran again"
-    assert not Path("x/trials/001.tmp").exists()
+    assert not Path("x/trials/.001.tmp").exists()
 
 
 def test_an_address_at_which_nothing_answers_is_named_and_nothing_is_created(

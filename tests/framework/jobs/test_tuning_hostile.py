@@ -24,7 +24,7 @@ env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}
 """
 NAMES = (
-    "trials", "trials/001", "trials/001.errors.txt", "trials/001.yaml", "trials/001.tmp",
+    "trials", "trials/001", "trials/001.errors.txt", "trials/001.yaml", "trials/.001.tmp",
     "trials/000/results/train.csv", "tune.json", "trials.csv", "report.html", "config.yaml", ".lock",
 )  # fmt: skip
 KINDS = ("link to a file", "link to a folder", "link to nothing", "pipe")
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert run("tune", "--yaml", "tune.yaml", "--into", str(finished)) == 0
     shutil.copytree(finished, "tuning")
     shutil.rmtree("tuning/trials/001")
-    for name in ("000", "001", "001.tmp"):
+    for name in ("000", "001", ".001.tmp"):
         Path("mine", name).mkdir(parents=True)
         Path("mine", name, "precious.txt").write_text("precious")
     Path("mine/bashrc").write_text("alias ll=ls\n")

@@ -70,7 +70,7 @@ def test_a_run_without_a_past_gets_a_folder_of_its_own():
 
 
 def test_a_resume_goes_on_in_its_folder_from_the_newest(task):
-    (task / "models/300").rename(task / "models/300.old")  # as a crash in the middle of a replacement leaves it
+    (task / "models/300").rename(task / "models/.300.old")  # as a crash in the middle of a replacement leaves it
     start = resume.start(config(resumed=str(task)), SPEC)
     assert start.task.path.name == task.name
     assert (start.saved.tree, start.branch) == ({"number": 300}, False)
