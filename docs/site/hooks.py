@@ -13,8 +13,11 @@ PAGES = ("*.md", "docs/**/*.md", "algos/*/README.md")
 IMAGES = ("docs/images/*",)
 STYLE = "docs/site/chinese.css"
 CHINESE = r"[\u2014\u2018-\u201d\u2026\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
-BROKEN_LINE = re.compile(rf"(?<={CHINESE})((?:</\w+>)*)\n((?:<\w[^>]*>)*)(?={CHINESE})")
-"""A line break between two Chinese characters, which a browser shows as a blank."""
+FULL_WIDTH = r"[\u3001-\u303f\uff00-\uffef]"
+BROKEN_LINE = re.compile(
+    rf"(?<={CHINESE})((?:</\w+>)*)\n *((?:<\w[^>]*>)*)(?={CHINESE})|(?<={FULL_WIDTH})((?:</\w+>)*)\n *(?=\S)"
+)
+"""A line break between two Chinese characters, or after full-width punctuation, which a browser shows as a blank."""
 CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)[^)\s]*\)")
 
@@ -64,7 +67,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     if not is_chinese(page.file.src_uri):
         return html
     parts = CODE.split(html)
-    return "".join(part if part.startswith("<pre") else BROKEN_LINE.sub(r"\1\2", part) for part in parts)
+    return "".join(part if part.startswith("<pre") else BROKEN_LINE.sub(r"\1\2\3", part) for part in parts)
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:

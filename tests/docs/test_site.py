@@ -91,7 +91,8 @@ def test_broken_lines_of_chinese_text_have_no_blank(site: Path) -> None:
     for path in [*(site / "docs/zh").rglob("*.html"), site / "README.zh.html"]:
         content = re.sub(r"<pre.*?</pre>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         inside = "".join(re.findall(r"<(?:p|li|td)>.*?</(?:p|li|td)>", content, re.DOTALL))
-        assert not re.findall(rf".{{9}}{chinese}\n{chinese}.{{9}}", inside), path
+        assert not re.findall(rf".{{9}}{chinese}\n *{chinese}.{{9}}", inside), path
+        assert not re.findall(r".{9}[、，。：；（）]\n.{9}", inside), path
 
 
 @pytest.mark.skipif(chromium.PROGRAM is None, reason="needs Chromium")
