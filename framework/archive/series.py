@@ -1,6 +1,7 @@
 """Series: runs that differ in their seed alone; their names, and the settings in which they differ."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,14 +118,29 @@ def _is_long(cells: tuple[str, list[str]]) -> bool:
 
 def _name(several: Sequence[Series]) -> None:
     """Names each series by its algorithm, and by the first settings in which it differs from others with that one."""
-    taken: dict[str, int] = {}
-    for series in several:
-        algorithm = series.first.algorithm
-        alike = [other for other in several if other.first.algorithm == algorithm]
-        common, partial = differing(alike)
-        cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_IN_A_NAME]
-        values = (f"{path.rpartition('.')[2]}={row[alike.index(series)] or '-'}" for path, row in cells)
-        name = printable(" ".join([algorithm, *values]))
-        name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-        taken[name] = taken.get(name, 0) + 1
-        series.name = name if taken[name] == 1 else f"{name} ({taken[name]})"
+    for algorithm in dict.fromkeys(series.first.algorithm for series in several):
+        alike = [series for series in several if series.first.algorithm == algorithm]
+        taken: Counter[str] = Counter()
+        for series, name in zip(alike, _names_of(algorithm, alike), strict=True):
+            taken[name] += 1
+            series.name = name if taken[name] == 1 else f"{name} ({taken[name]})"
+
+
+def _names_of(algorithm: str, alike: Sequence[Series]) -> list[str]:
+    """Returns a name for each series of an algorithm: with fewer settings where these tell the series apart and more
+    are too long to be read whole."""
+    common, partial = differing(alike)
+    cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_IN_A_NAME]
+    every = []
+    for count in range(len(cells), 0, -1):
+        left_out = " …" if count < len(cells) else ""
+        rows = [
+            [f"{path.rpartition('.')[2]}={row[place] or '-'}" for path, row in cells[:count]]
+            for place in range(len(alike))
+        ]
+        every.append([printable(" ".join([algorithm, *values])) + left_out for values in rows])
+    for names in every:
+        if max(map(len, names)) <= LONGEST_NAME and len(set(names)) == len(names):
+            return names
+    names = every[0] if every else [algorithm] * len(alike)
+    return [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names]

@@ -53,7 +53,8 @@ OF_A_POLICY = {
     "learn": tr("joystick.Run.resume(NAME) and its train(steps)"), "load": "joystick.load(NAME)",
     "save": tr("the run's checkpoints, or {program} export NAME", program=PROGRAM),
     "evaluate": tr("run.evaluate(episodes), or {program} test NAME", program=PROGRAM),
-    **dict.fromkeys(("get_parameters", "parameters", "state_dict", "policy"), "policy.agent"),
+    **dict.fromkeys(("get_parameters", "parameters", "state_dict"), "policy.weights()"), "policy": "policy.agent",
+    **dict.fromkeys(("q_table", "Q", "table"), 'policy.weights()["table"]'),
 }  # fmt: skip
 """Methods of a policy that joystick.load returns."""
 OF_THE_CONSTRUCTOR = {

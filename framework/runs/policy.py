@@ -37,6 +37,10 @@ class _Trained(ABC):
     def reset(self) -> None:
         """Starts an episode."""
 
+    def weights(self) -> dict[str, Array]:
+        """Returns copies of all arrays that acting depends on, such as the table of Q-learning, by name."""
+        return {name: np.array(array) for name, array in self.agent.weights().items()}
+
     def __getattr__(self, name: str) -> Any:
         """Says what to call in place of a method of another library."""
         instead = other_words.OF_A_POLICY.get(name)

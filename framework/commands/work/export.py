@@ -112,7 +112,10 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
             else policy.package.NAME
         )
         raise JoystickError(
-            "{which} cannot be exported: {error}; joystick.load(NAME) acts with it", which=which, error=error
+            "{which} cannot be exported: {error}; joystick.load(NAME) acts with it, "
+            "and its weights() returns the arrays (docs/python.md)",
+            which=which,
+            error=error,
         ) from None
 
 

@@ -326,7 +326,8 @@ def test_a_name_of_their_modules_is_answered(name, answer):
         (joystick.Run, "num_timesteps", "run.count.step"),
         (joystick.Run, "get_parameters", "run.weights()"),
         (joystick.TrainedPolicy, "predict", "act(obs), which returns the best action alone"),
-        (joystick.TrainedPolicies, "state_dict", "policy.agent"),
+        (joystick.TrainedPolicies, "state_dict", "policy.weights()"),
+        (joystick.TrainedPolicy, "q_table", 'policy.weights()["table"]'),
     ],
 )
 def test_a_method_of_their_models_is_answered(kind, name, answer):

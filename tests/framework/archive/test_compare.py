@@ -125,6 +125,19 @@ def test_a_series_is_named_by_its_algorithm_or_by_what_differs() -> None:
     assert list(seeds_of("a", "b", "c")) == ["PPO", "DQN gamma=0.5 batch_size=8", "DQN gamma=0.6 batch_size=9"]
 
 
+def test_a_name_that_is_too_long_leaves_a_setting_out_rather_than_ending_within_one() -> None:
+    for name, epsilon in (("a", 0.01), ("b", 0.1), ("c", 0.5)):
+        make_run(TASKS / name, algo="PER_DQN", learning={"epsilon_start": epsilon, "epsilon_end": epsilon / 2})
+    assert list(seeds_of("a", "b", "c")) == [f"PER_DQN epsilon_start={epsilon} …" for epsilon in (0.01, 0.1, 0.5)]
+
+
+def test_a_name_that_is_too_long_is_cut_where_its_first_setting_tells_nothing_apart() -> None:
+    for name, end in (("a", 0.012), ("b", 0.013), ("c", 0.5)):
+        make_run(TASKS / name, learning={"epsilon_start": 0.6 if name == "c" else 0.123, "epsilon_end": end})
+    cut = "DQN epsilon_start=0.123 epsilon_end=0.0…"
+    assert list(seeds_of("a", "b", "c")) == [cut, f"{cut} (2)", "DQN epsilon_start=0.6 epsilon_end=0.5"]
+
+
 def test_a_group_of_experiments_is_a_series_for_each_in_the_order_of_its_table() -> None:
     names = [(algo, seed) for algo in ("PPO", "DQN") for seed in (1, 2)]
     for algo, seed in names:

@@ -437,6 +437,10 @@ def test_an_observation_that_does_not_fit_the_environment_is_answered():
         policy.act([1, 2])
     with pytest.raises(joystick.JoystickError, match="act: the observation does not fit Discrete"):
         policy.act("left")
+    table = policy.weights()["table"]
+    assert table.shape == (500, 6)
+    table[3, 4] = 99.0
+    assert policy.act(3) != 4, "a copy"
     with pytest.raises(joystick.JoystickError, match="act takes one observation at a time"):
         policy.act([3])
     with pytest.raises(joystick.JoystickError, match=r"act: got what reset or step returns; the observation is its"):
