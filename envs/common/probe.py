@@ -289,6 +289,8 @@ def _reset_form(result: Any) -> Iterator[Fault]:
     if isinstance(result, tuple) and len(result) == 2 and result[1] is None:
         field = tr("{field} of {call}", field="info", call="reset")
         yield Fault(field, tr("a dict"), "None", tr("Return {} when there is nothing to say."))
+    elif result is None:
+        yield Fault("reset", "(obs, info)", "None", tr("End it with return obs, {}."))
     elif not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
         yield Fault("reset", "(obs, info)", _kind(result), tr("Since gym 0.26: return obs, {}."), old=True)
 

@@ -82,7 +82,12 @@ class VideoWriter(ABC):
         """Finishes the video and gives it its name."""
         notes = "".join(tr("; {note}", note=note) for note in self._notes)
         if self._size is None:
-            return Film(None, 0, 0.0, tr("no video: the environment gave no pictures{notes}", notes=notes))
+            text = tr(
+                "no video: the environment gave no pictures; render() is to return an array of uint8 "
+                "with shape (height, width, 3){notes}",
+                notes=notes,
+            )
+            return Film(None, 0, 0.0, text)
         try:
             self._finish()
         except BaseException:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive.measure import BUDGETS, Comparison, Score
+from framework.archive.measure import BUDGETS, TOO_FEW, Comparison, Score
 from framework.pages import compare_words as words
 from framework.screen.formatting import counted, short
 
@@ -20,7 +20,7 @@ _SPECIAL = re.compile(r"[\\~^&%$#_{}]")
 def table(several: Sequence[Comparison], about: str) -> str:
     """Returns a row for each series and a column for each environment, below comments that say what the numbers are.
     The highest score of an environment is bold, and so are those whose intervals overlap with its own; none is where
-    the budgets are unequal. about: where the table comes from."""
+    the budgets are unequal, or there are too few seeds. about: where the table comes from."""
     names = list(dict.fromkeys(row.series.name for comparison in several for row in comparison.rows))
     columns = [_column(comparison) for comparison in several]
     lines = [_row(["", *(escaped(comparison.environment) for comparison in several)]), r"\midrule"]
@@ -63,7 +63,7 @@ def _column(comparison: Comparison) -> dict[str, str]:
     """Returns the cells of an environment by the names of their series."""
     scores = {row.series.name: row.final for row in comparison.rows if row.final.value is not None}
     best = max(scores.values(), key=lambda score: score.value or 0.0)
-    judged = all(row.verdict != BUDGETS for row in comparison.rows)
+    judged = all(row.verdict not in (BUDGETS, TOO_FEW) for row in comparison.rows)
     return {name: _cell(score, judged and _overlaps(score, best)) for name, score in scores.items()}
 
 

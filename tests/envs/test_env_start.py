@@ -87,6 +87,9 @@ def test_the_old_gym_interface_is_recognised_and_the_way_on_is_shown(wrapped):
     assert "reset: expected the arguments seed and options, got no seed and no options. Since gym 0.26" in message
     message = said(factory(reset=lambda self, seed=None, options=None: np.zeros(1, np.float32)))
     assert "reset: expected (obs, info), got an array of float32 with shape (1,)" in message
+    message = said(factory(reset=lambda self, seed=None, options=None: None))
+    assert "reset: expected (obs, info), got None. End it with return obs, {}." in message
+    assert "OldGym" not in message, "it needs an observation, too"
     message = said(factory(step=lambda self, action: (np.zeros(1, np.float32), 0.0, False, {})))
     assert "step: expected 5 values (obs, reward, terminated, truncated, info), got a tuple of 4" in message
     assert "the old gym step with done" in message

@@ -519,7 +519,7 @@ def test_the_latex_table_has_a_row_for_each_series_and_a_column_for_each_environ
         r"\toprule",
         r" & CartPole-v1 & 50\%\_slip \\",
         r"\midrule",
-        r"DQN & $2$ {\scriptsize $[1, 3]$} & $\mathbf{-2.5 \times 10^{-5}}$ \\",
+        r"DQN & $2$ {\scriptsize $[1, 3]$} & $-2.5 \times 10^{-5}$ \\",
         r"my\_PPO & $\mathbf{13{,}000}$ {\scriptsize $[12{,}000, 14{,}000]$} & -- \\",
         r"C51 & $\mathbf{13{,}000}$ {\scriptsize $[12{,}999, 13{,}000]$} & $-0.5$ \\",
         r"\bottomrule",

@@ -119,7 +119,7 @@ def test_what_is_no_picture_is_left_out_and_said(tmp_path: Path) -> None:
     empty.add(np.zeros((2, 2, 7)))
     film = empty.close()
     assert (film.path, film.frames) == (None, 0)
-    assert "no pictures" in film.text
+    assert "no pictures; render() is to return an array of uint8 with shape (height, width, 3)" in film.text
     assert list(tmp_path.iterdir()) == []
 
     writer = GifWriter(tmp_path / "video.gif", 30)
