@@ -166,7 +166,8 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
             spot = spot.parts.get("layer_type", spot)
         key = str(details["loc"][0]) if details["loc"] else ""
         if spot is place and key in model.model_fields and details["type"] != "missing":
-            spot = Place(tr("defaults"), f"{place.path}.{key}")  # of an algorithm of the user's own
+            defaults = tr("defaults of {module}", module=model.__module__)  # of an algorithm of the user's own
+            spot = Place(defaults, f"{place.path}.{key}")
         if details["type"] == "extra_forbidden" and not spot.path.endswith(str(details["loc"][-1])):
             spot = Place(spot.text, f"{spot.path}.{details['loc'][-1]}")  # of a layer that another library writes so
         sentences.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))

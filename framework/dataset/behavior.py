@@ -80,8 +80,9 @@ class Behavior:
             }
         most = np.argsort(-shares, kind="stable")[:6]
         names = [f"{' '.join(map(str, values[i].tolist()))}: " if values.shape[1] <= MOST_PARTS else "" for i in most]
-        listed = ", ".join(f"{name}{shares[i]:.1%}" for name, i in zip(names, most, strict=True))
-        return f"{text} ({listed}{', ...' if len(values) > len(most) else ''})"
+        listed = tr(", ").join(f"{name}{shares[i]:.1%}" for name, i in zip(names, most, strict=True))
+        listed += tr(", ") + "..." if len(values) > len(most) else ""
+        return tr("{text} ({shares})", text=text, shares=listed)
 
     def _at_bounds(self, facts: dict[str, Any]) -> str:
         """Returns the share of actions at the lowest or highest value of any part."""

@@ -39,6 +39,13 @@ def remarks(
         starts = getattr(config.algo, "learning_starts", None)
         if starts:
             yield tr("nothing was learned: 0 updates; learning_starts is {starts} steps", starts=starts)
+        elif episodes := getattr(config.algo, "batch_episode", None):
+            yield tr(
+                "nothing was learned: 0 updates; the first one needs {episodes} (algo_cfg.batch_episode), "
+                "and {ended} came to an end",
+                episodes=counted(episodes, "episode"),
+                ended=f"{count.episode:,}",
+            )
         else:
             yield tr("nothing was learned: 0 updates")
     policies = [policy for policy in plan(config, spec).policies if policy.slots]

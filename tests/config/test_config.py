@@ -554,7 +554,7 @@ def test_a_package_of_ones_own_runs_with_permission(own_package: Path) -> None:
         ("Config, NAME = dict, 'X'", "my_pkg.lacking.Config must inherit from config.model.schema.AlgoConfig"),
         (
             "from algos.dqn import Config as DQN\nNAME = 'X'\nclass Config(DQN):\n    'X.'\n    lr = -1",
-            "defaults: algo_cfg.lr: got -1; expected a number above 0",
+            "defaults of my_pkg.lacking: algo_cfg.lr: got -1; expected a number above 0",
         ),
     ],
 )

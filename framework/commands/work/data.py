@@ -110,7 +110,10 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
         *[("", str(as_written(path))) for path in data.files[:MOST_FILES]],
         *([("", tr("and {count} more", count=len(data.files) - MOST_FILES))] if len(data.files) > MOST_FILES else []),
         ("sha256", values["sha256"]),
-        (tr("data"), f"{counted(values['episodes'], 'episode')}, {counted(values['transitions'], 'transition')}"),
+        (
+            tr("data"),
+            tr(", ").join([counted(values["episodes"], "episode"), counted(values["transitions"], "transition")]),
+        ),
         ("obs", _described(values["obs"])),
         ("action", _described(values["action"])),
         *([(tr("masks"), tr("of {actions}", actions=counted(summary.mask, "action")))] if summary.mask else []),

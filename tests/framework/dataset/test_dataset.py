@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
+from config.tell import language
 from framework.commands.work import data as card
 from framework.dataset import columns, open_data, steps
 from framework.dataset.convert import convert
@@ -455,6 +457,22 @@ def test_the_card_counts_what_is_there(tmp_path: Path, capsys: pytest.CaptureFix
     text = capsys.readouterr().out
     assert "2 episodes, 4 transitions" in text
     assert found["sha256"] in text
+
+
+def test_the_card_in_chinese_has_chinese_punctuation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = npz(tmp_path / "a.npz", flat(episode(3)))
+    monkeypatch.setenv("JOYSTICK_LANG", "zh")
+    language.language.cache_clear()
+    try:
+        assert main(["data", str(path)]) == 0
+    finally:
+        monkeypatch.undo()
+        language.language.cache_clear()
+    text = capsys.readouterr().out
+    assert "1 个回合，3 条转移" in text
+    assert re.search("最大为 [0-9.]+（.+，.+）", text)
 
 
 def test_the_card_tells_a_deterministic_policy_and_actions_at_their_bounds(tmp_path: Path) -> None:

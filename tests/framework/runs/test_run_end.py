@@ -477,6 +477,8 @@ def test_a_run_that_is_no_better_than_chance_or_learned_nothing_says_so(
     train("run", *words)
     out = capsys.readouterr().out
     assert "nothing was learned: 0 updates; learning_starts is 500 steps" in out
+    train("episodes", "general_cfg.algo_name=REINFORCE", "algo_cfg.batch_episode=1000")
+    assert "the first one needs 1,000 episodes (algo_cfg.batch_episode), and " in capsys.readouterr().out
     for known, worse in ((1e6, True), (-1e6, False)):
         monkeypatch.setattr(Evaluator, "random_return", lambda self, known=known: known)
         train(f"than {known}")
