@@ -38,7 +38,7 @@ from framework.jobs.stages import Stage
 from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
-from framework.screen.formatting import begin_command, play_command, resume_command, short, video_command
+from framework.screen.formatting import begin_command, counted, play_command, resume_command, short, video_command
 from framework.screen.stages import stage
 from framework.screen.terminal import Screen
 
@@ -335,6 +335,9 @@ class Tuner(Job):
             files[tr("settings")] = self.files.best
         text = tr("trial {name}, {score} {value}", name=best.trial.name, score=cfg.score, value=short(best.score))
         say(f"{padded(tr('best'), 11)}  {text}", "bold")
+        reached = [record for record in self.records.values() if record.reached == best.reached]
+        if (equal := sum(record.score == best.score for record in reached)) > 1:
+            say(tr("warning: {trials} have this score; best is the first of them", trials=counted(equal, "trial")))
         for label, path in files.items():
             if path is not None:
                 say(f"{padded(label, 11)}  {as_written(path)}")

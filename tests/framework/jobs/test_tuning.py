@@ -480,6 +480,20 @@ def outcome(folder: str) -> Any:
     return table(folder), json.loads(Path(folder, "tune.json").read_text())["best"]
 
 
+def test_trials_that_are_as_good_as_the_best_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Actions are random, and of one seed."""
+    text = f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{epsilon_start: 1.0, epsilon_end: 1.0, gamma: {{grid: [0.9, 0.99]}}}}
+tune_cfg: {{score: return_mean}}
+"""
+    written(text)
+    assert run("tune", "--yaml", "tune.yaml", "--into", "equal", "--jobs", "1") == 0
+    assert len({row["score"] for row in table("equal")}) == 1
+    assert "warning: 2 trials have this score; best is the first of them" in capsys.readouterr().out
+
+
 def test_halving_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whatever_is_killed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
