@@ -64,7 +64,7 @@ class Checks:
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
         for key, message, depends_on in instance.checks():
             if not doubtful & {key, *depends_on}:
-                self.stack.report(section, key, message)
+                self.stack.report(section, key, message, depends_on)
 
     def _may_import(self, section: str, instance: Strict) -> bool:
         """Reports code of the user's own that may not be imported; returns True if there is none."""

@@ -15,6 +15,7 @@ from config.read.finder import Finder
 from config.read.yaml_reader import Place
 from config.tell import hints
 from config.tell.error_text import locate
+from config.tell.language import tr
 from config.tell.names import DEFAULT_OF
 
 
@@ -34,10 +35,10 @@ class SourceStack:
         self.reported: set[tuple[str, str]] = set()
         """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
 
-    def report(self, section: str, key: str, message: str) -> None:
+    def report(self, section: str, key: str, message: str, depends_on: Iterable[str] = ()) -> None:
         """Records a problem at the place where the key was written, or at its section.
 
-        An unwritten value is reported as the algorithm's default.
+        An unwritten value is reported as the algorithm's default. depends_on: settings that it does not go with.
         """
         if section == "algo_cfg":
             self.reported.add((key, message))
@@ -45,10 +46,26 @@ class SourceStack:
             return
         _, place = self.merged(section)
         parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
-        of_algo = section == "algo_cfg" or (policies.name_of(section) and parts[0] not in PolicyConfig.model_fields)
+        of_policy = policies.name_of(section) and parts[0] not in PolicyConfig.model_fields
+        of_algo = section == "algo_cfg" or of_policy
         unwritten = of_algo and parts[0] not in place.parts
         spot = DEFAULT_OF.format(algo=self.algo_of(section)) if unwritten else locate(place, parts).text
-        self.problems.append(f"{spot}: {section}.{key}: {message}")
+        remedy = self._remedy(section, parts[0], depends_on) if of_algo else ""
+        self.problems.append(f"{spot}: {section}.{key}: {message}{remedy}")
+
+    def _remedy(self, section: str, key: Any, depends_on: Iterable[str]) -> str:
+        """Returns the end of a sentence about a value of a preset, or a default, which does not go with a setting that
+        the user has written: nobody is to change a preset for that."""
+        _, place = self.merged(section, (source for source in self.sources if source.written))
+        written = [place.parts[name] for name in depends_on if name in place.parts]
+        if key in place.parts or not written:
+            return ""
+        return tr(
+            "; you have set {theirs} ({place}), so set {key}, too",
+            theirs=written[0].path,
+            place=written[0].text,
+            key=f"{section}.{key}",
+        )
 
     def writes(self, section: str, key: str) -> bool:
         """Returns True if a source has this setting."""

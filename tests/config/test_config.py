@@ -414,6 +414,23 @@ def test_settings_that_contradict_one_another_are_refused(settings: list[str], m
     assert message in refused(None, *settings)
 
 
+def test_a_value_of_a_preset_that_does_not_go_with_what_the_user_wrote_is_to_be_set_too() -> None:
+    """Nobody is to edit the preset for that."""
+    words = [
+        "general_cfg.algo_name=PPO",
+        "env_cfg.id=CartPole-v1",
+        "general_cfg.preset=auto",
+        "algo_cfg.batch_size=100",
+    ]
+    said = refused(None, *words)
+    assert said.endswith(
+        "presets/CartPole-v1/PPO.yaml:13: algo_cfg.sgd_batch_size: 256 is more than batch_size, 100; you have set "
+        "algo_cfg.batch_size (command line), so set algo_cfg.sgd_batch_size, too"
+    )
+    said = refused(None, *words, "algo_cfg.sgd_batch_size=300")
+    assert said == "command line: algo_cfg.sgd_batch_size: 300 is more than batch_size, 100"
+
+
 @pytest.mark.parametrize(
     "text", ["", "# nothing\n", "general_cfg:\n", "general_cfg:\nalgo_cfg: {}\nenv_cfg: null\n", "---\n"]
 )
