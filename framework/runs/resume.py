@@ -20,7 +20,7 @@ from framework.assemble.identity import check_identity, name_now
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
-from framework.screen.formatting import counted
+from framework.screen.formatting import begin_command, counted
 from framework.screen.stages import stage
 
 FIXED_GENERAL = {
@@ -73,6 +73,12 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     task.open()
     try:
         store.recover()
+        if not store.numbers():
+            raise TaskDirError(
+                "no checkpoint in {path}; begin the run anew with {command}",
+                path=as_written(task.models),
+                command=begin_command(task.config, (), config.task, config.allow_import),
+            )
         with stage(tr("reading the checkpoint"), store.journal.progress):
             saved = store.newest(lambda text: print(tr("warning: {text}", text=text), file=sys.stderr))
         changed = changes(config, saved)

@@ -1,5 +1,6 @@
 """Where a run begins: anew, where it stopped, or on a branch; and what may be changed then."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,15 @@ def task():
 
 def saved_in(task):
     return CheckpointStore(task / "models").newest(print)
+
+
+def test_a_run_without_a_checkpoint_is_begun_anew_by_the_command_that_is_printed(task):
+    shutil.rmtree(task / "models")
+    (task / "models").mkdir()
+    with pytest.raises(
+        TaskDirError, match=rf"no checkpoint in .*; begin the run anew with .* --yaml .*{task.name}/conf"
+    ):
+        resume.start(config(resumed=str(task)), SPEC)
 
 
 LIMITS = [("max_total_step", "300 steps"), ("max_episode", "30 episodes"), ("max_update", "3 updates")]
