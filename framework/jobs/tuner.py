@@ -337,7 +337,7 @@ class Tuner(Job):
         say(f"{padded(tr('best'), 11)}  {text}", "bold")
         reached = [record for record in self.records.values() if record.reached == best.reached]
         if (equal := sum(record.score == best.score for record in reached)) > 1:
-            say(tr("warning: {trials} have this score; best is the first of them", trials=counted(equal, "trial")))
+            say(tr("note: {trials} have this score; best is the first of them", trials=counted(equal, "trial")))
         for label, path in files.items():
             if path is not None:
                 say(f"{padded(label, 11)}  {as_written(path)}")

@@ -361,7 +361,7 @@ def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
     """Each block of code is a whole program, and the runs are in tasks/ afterwards. The suite shortens the trainings;
     `python -m tests.stress.every_case` runs them as they are printed."""
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     for block in blocks:
         done = forked_program(block if EVERY else shortened(block))
         assert done.returncode == 0, done.stderr

@@ -491,7 +491,7 @@ tune_cfg: {{score: return_mean}}
     written(text)
     assert run("tune", "--yaml", "tune.yaml", "--into", "equal", "--jobs", "1") == 0
     assert len({row["score"] for row in table("equal")}) == 1
-    assert "warning: 2 trials have this score; best is the first of them" in capsys.readouterr().out
+    assert "note: 2 trials have this score; best is the first of them" in capsys.readouterr().out
 
 
 def test_halving_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whatever_is_killed(
