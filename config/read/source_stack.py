@@ -61,7 +61,7 @@ class SourceStack:
         if key in place.parts or not written:
             return ""
         return tr(
-            "; you have set {theirs} ({place}), so set {key}, too",
+            "; you have set {theirs} ({place}): change that, or set {key}, too",
             theirs=written[0].path,
             place=written[0].text,
             key=f"{section}.{key}",

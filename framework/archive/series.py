@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,9 @@ def _is_long(cells: tuple[str, list[str]]) -> bool:
 
 def _name(several: Sequence[Series]) -> None:
     """Names each series by its algorithm, and by the first settings in which it differs from others with that one."""
+    taken: Counter[str] = Counter()
     for algorithm in dict.fromkeys(series.first.algorithm for series in several):
         alike = [series for series in several if series.first.algorithm == algorithm]
-        taken: Counter[str] = Counter()
         for series, name in zip(alike, _names_of(algorithm, alike), strict=True):
             taken[name] += 1
             series.name = name if taken[name] == 1 else f"{name} ({taken[name]})"
@@ -132,12 +133,9 @@ def _names_of(algorithm: str, alike: Sequence[Series]) -> list[str]:
     common, partial = differing(alike)
     cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_IN_A_NAME]
     every = []
-    for count in range(len(cells), 0, -1):
-        left_out = " …" if count < len(cells) else ""
-        rows = [
-            [f"{path.rpartition('.')[2]}={row[place] or '-'}" for path, row in cells[:count]]
-            for place in range(len(alike))
-        ]
+    for some in (some for count in range(len(cells), 0, -1) for some in combinations(cells, count)):
+        left_out = " …" if len(some) < len(cells) else ""
+        rows = [[f"{path.rpartition('.')[2]}={row[place] or '-'}" for path, row in some] for place in range(len(alike))]
         every.append([printable(" ".join([algorithm, *values])) + left_out for values in rows])
     for names in every:
         if max(map(len, names)) <= LONGEST_NAME and len(set(names)) == len(names):

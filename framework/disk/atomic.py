@@ -163,11 +163,11 @@ def recover(folder: Path) -> None:
     """Cleans up after a crash: deletes unfinished folders, and undoes or completes an interrupted replacement. Leaves
     files alone, and names that do not begin with a dot, which are not ours."""
     for former in filter(Path.is_dir, folder.glob(".*.old")):
-        name = replaced(former)
-        if name.exists():
+        path = replaced(former)
+        if path.exists():
             shutil.rmtree(former)
         else:
-            patiently(os.rename, former, name)
+            patiently(os.rename, former, path)
     for partial in filter(Path.is_dir, folder.glob(".*.tmp")):
         shutil.rmtree(partial)
 
@@ -194,5 +194,6 @@ def aside(path: Path) -> Path:
 
 def replaced(former: Path) -> Path:
     """Returns the folder whose place another one takes, from its name meanwhile; any other path as it is."""
-    is_former = former.name.startswith(".") and former.suffix == ".old"
-    return former.with_name(former.stem[1:]) if is_former else former
+    name = former.stem[1:]
+    is_former = former.name.startswith(".") and former.suffix == ".old" and name.strip(".") != ""
+    return former.with_name(name) if is_former else former

@@ -196,14 +196,20 @@ class CheckpointStore:
                 return self.read(number, with_journal)
             except CheckpointError as error:
                 say(tr("{error}; going back to the one before", error=error) if number > numbers[0] else str(error))
-        if numbers and self.has_best():
+        if self._has_whole_best():
             raise CheckpointError(
-                "no whole checkpoint in {path} but the best one: general_cfg.load_model_step=best takes that",
+                "no whole checkpoint in {path} but best: load_model_step=best, or --model best, takes that",
                 path=as_written(self.folder),
             )
         if numbers:
             raise CheckpointError("no whole checkpoint in {path}", path=as_written(self.folder))
         raise CheckpointError("no checkpoint in {path}", path=as_written(self.folder))
+
+    def _has_whole_best(self) -> bool:
+        try:
+            return self.has_best() and self.read("best", with_journal=False) is not None
+        except CheckpointError:
+            return False
 
     def best_or_newest(self) -> Saved:
         """Returns the best model, or without one the newest that is whole; none of them with what the agent

@@ -251,6 +251,8 @@ def was_killed_early(folder: Path) -> bool:
     folders = (files.models, files.results, files.logs, files.tb_logs, files.videos)
     written = (files.config, files.params, files.run, *folders)
     names = {LOCK, COPY, COPIED_TO, *(path.name for path in written)}
+    if files.models.is_dir() and any(path.name[0] != "." and path.name != "journal" for path in files.models.iterdir()):
+        return False  # such as a best model alone
     return folder.is_dir() and all(path.name in names for path in folder.iterdir())
 
 

@@ -54,7 +54,7 @@ OF_A_POLICY = {
     "save": tr("the run's checkpoints, or {program} export NAME", program=PROGRAM),
     "evaluate": tr("run.evaluate(episodes), or {program} test NAME", program=PROGRAM),
     **dict.fromkeys(("get_parameters", "parameters", "state_dict"), "policy.weights()"), "policy": "policy.agent",
-    **dict.fromkeys(("q_table", "Q", "table"), 'policy.weights()["table"]'),
+    **dict.fromkeys(("q_table", "Q", "table"), tr('policy.weights(), which has "table" if the algorithm is tabular')),
 }  # fmt: skip
 """Methods of a policy that joystick.load returns."""
 OF_THE_CONSTRUCTOR = {

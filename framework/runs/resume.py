@@ -73,7 +73,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     task.open()
     try:
         store.recover()
-        if not store.numbers():
+        if not store.numbers() and not store.has_best():
             raise TaskDirError(
                 "no checkpoint in {path}; begin the run anew with {command}",
                 path=as_written(task.models),

@@ -425,7 +425,7 @@ def test_a_value_of_a_preset_that_does_not_go_with_what_the_user_wrote_is_to_be_
     said = refused(None, *words)
     assert said.endswith(
         "presets/CartPole-v1/PPO.yaml:13: algo_cfg.sgd_batch_size: 256 is more than batch_size, 100; you have set "
-        "algo_cfg.batch_size (command line), so set algo_cfg.sgd_batch_size, too"
+        "algo_cfg.batch_size (command line): change that, or set algo_cfg.sgd_batch_size, too"
     )
     said = refused(None, *words, "algo_cfg.sgd_batch_size=300")
     assert said == "command line: algo_cfg.sgd_batch_size: 300 is more than batch_size, 100"

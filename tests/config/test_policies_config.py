@@ -235,7 +235,7 @@ def test_all_that_is_wrong_is_reported_at_once_with_file_and_line(file: Callable
          "pol.yaml:1: policies_cfg.a.batch_size: 9 is more than buffer_size, 8"),
         ("policies_cfg: {a: {agents: x, learning_starts: 0, buffer_size: 8}}",
          "default of DQN: policies_cfg.a.batch_size: 64 is more than buffer_size, 8; you have set "
-         "policies_cfg.a.buffer_size (pol.yaml:1), so set policies_cfg.a.batch_size, too"),
+         "policies_cfg.a.buffer_size (pol.yaml:1): change that, or set policies_cfg.a.batch_size, too"),
         ("algo_cfg: {batch_size: 9, learning_starts: 0}\npolicies_cfg: {a: {agents: x, buffer_size: 8}}",
          "pol.yaml:1: policies_cfg.a.batch_size: 9 is more than buffer_size, 8"),
         ("policies_cfg: {a: {agents: x, joint: true, agent_id: true}}",

@@ -41,15 +41,15 @@ def run(request: Namespace) -> int:
         file_names(["-".join(dict.fromkeys(group))])[0]
         for group in ([comparison.environment for comparison in result.several], names)
     )
-    folder = new_folder("compare", environments, algorithms, Path(request.into) if request.into else None)
     screen = choose(sys.stdout)
     for comparison in result.several:
         table.show(comparison, screen)
     for remark in result.left_out:
         screen.say(printable(remark), "yellow")
+    folder = new_folder("compare", environments, algorithms, Path(request.into) if request.into else None)
     try:
         places = _written(result, folder, screen)
-    except KeyboardInterrupt:
+    except BaseException:
         remove_folder(folder)  # the same command can be typed again, with the same --into
         raise
     screen.say("")

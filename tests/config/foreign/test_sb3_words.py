@@ -327,7 +327,7 @@ def test_a_name_of_their_modules_is_answered(name, answer):
         (joystick.Run, "get_parameters", "run.weights()"),
         (joystick.TrainedPolicy, "predict", "act(obs), which returns the best action alone"),
         (joystick.TrainedPolicies, "state_dict", "policy.weights()"),
-        (joystick.TrainedPolicy, "q_table", 'policy.weights()["table"]'),
+        (joystick.TrainedPolicy, "q_table", 'policy.weights(), which has "table"'),
     ],
 )
 def test_a_method_of_their_models_is_answered(kind, name, answer):

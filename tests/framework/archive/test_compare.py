@@ -19,7 +19,7 @@ from framework.archive.series import Series, differing, gather
 from framework.commands.work.compare import compare
 from framework.disk.task_dir import held_lock
 from framework.errors import JoystickError, TaskDirError
-from framework.pages import figures
+from framework.pages import figures, latex
 from tests.tools.compare import make_group, make_run
 from tests.tools.tuning import run as run
 
@@ -131,11 +131,20 @@ def test_a_name_that_is_too_long_leaves_a_setting_out_rather_than_ending_within_
     assert list(seeds_of("a", "b", "c")) == [f"PER_DQN epsilon_start={epsilon} …" for epsilon in (0.01, 0.1, 0.5)]
 
 
-def test_a_name_that_is_too_long_is_cut_where_its_first_setting_tells_nothing_apart() -> None:
-    for name, end in (("a", 0.012), ("b", 0.013), ("c", 0.5)):
-        make_run(TASKS / name, learning={"epsilon_start": 0.6 if name == "c" else 0.123, "epsilon_end": end})
-    cut = "DQN epsilon_start=0.123 epsilon_end=0.0…"
-    assert list(seeds_of("a", "b", "c")) == [cut, f"{cut} (2)", "DQN epsilon_start=0.6 epsilon_end=0.5"]
+@pytest.mark.parametrize(
+    ("start", "names"),
+    [
+        (0.6, [f"DQN epsilon_end={end} …" for end in (0.012, 0.013, 0.5)]),
+        (0.7, ["DQN epsilon_start=0.123 epsilon_end=0.0…", "DQN epsilon_start=0.123 epsilon_end=0.0… (2)",
+               "DQN epsilon_start=0.7 epsilon_end=0.013"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_too_long_is_cut_where_no_single_setting_tells_the_series_apart(
+    start: float, names: list[str]
+) -> None:
+    for name, end in (("a", 0.012), ("b", 0.013), ("c", 0.5 if start == 0.6 else 0.013)):
+        make_run(TASKS / name, learning={"epsilon_start": start if name == "c" else 0.123, "epsilon_end": end})
+    assert list(seeds_of("a", "b", "c")) == names
 
 
 def test_a_group_of_experiments_is_a_series_for_each_in_the_order_of_its_table() -> None:
@@ -556,14 +565,17 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_page_and_the_tables(
     assert "cannot draw the learning curves: CartPole-v1: no fonts" in out
 
 
-def test_a_comparison_that_is_stopped_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left"), 2)])
+def test_a_comparison_that_is_stopped_leaves_no_folder(
+    error: BaseException, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     make_run(TASKS / "a")
     make_run(TASKS / "b", algo="PPO")
-    monkeypatch.setattr(figures, "comparison", stopped)
-    assert run("compare", "a", "b", "--into", "out") == 130
+    monkeypatch.setattr(latex, "table", stopped)
+    assert run("compare", "a", "b", "--into", "out") == status
     assert not Path("out").exists()
 
 

@@ -131,11 +131,14 @@ def test_an_interrupted_replacement_is_mended_and_nothing_unfinished_stays(folde
 def test_folders_that_somebody_put_aside_are_left_alone(tmp_path):
     """`mv NAME NAME.old` keeps a run before another one of its name: neither its removal nor a cleaning up, as of a
     group that goes on, may delete it."""
+    for name in ("..old", "...old"):
+        (tmp_path / name).mkdir()
     for name in ("run", "run.old", "run.tmp", "other.old"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text("{}")
     (tmp_path / "new").mkdir()
     atomic.recover(tmp_path)
+    assert atomic.replaced(tmp_path / ".run.old") == tmp_path / "run"
     atomic.replace_folder(tmp_path / "new", tmp_path / "run")
     atomic.remove_folder(tmp_path / "run")
     assert sorted(path.parent.name for path in tmp_path.glob("*/run.json")) == ["other.old", "run.old", "run.tmp"]
@@ -292,9 +295,12 @@ def test_a_file_that_is_missing_is_named(folder, name):
     store, said = CheckpointStore(folder), []
     store.mark_best(5)
     (folder / "5" / name).unlink()
-    with pytest.raises(CheckpointError, match=r"no whole checkpoint in .* but the best one: .*step=best"):
+    with pytest.raises(CheckpointError, match=r"no whole checkpoint in .* but best: load_model_step=best"):
         store.newest(said.append)
     assert said == [f"{folder}/5 is damaged: {folder}/5/{name} is missing"], "there is none before to go back to"
+    (folder / "best" / name).unlink()
+    with pytest.raises(CheckpointError, match=r"no whole checkpoint in [^ ]*$"):
+        store.newest(said.append)
 
 
 def test_a_run_that_fell_back_goes_on_and_is_whole_again(folder):

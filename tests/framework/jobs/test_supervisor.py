@@ -178,8 +178,12 @@ def test_only_the_remains_of_a_killed_start_are_taken_for_them(tmp_path: Path) -
     (run / "thesis.tex").touch()
     assert not supervisor.was_killed_early(run)
     (run / "thesis.tex").unlink()
-    (run / "models" / "50").mkdir()
-    assert not supervisor.was_killed_early(run)
+    for name in ("journal", ".50.tmp"):
+        (run / "models" / name).mkdir()
+    assert supervisor.was_killed_early(run), "in its first save"
+    for name in ("best", "50"):
+        (run / "models" / name).mkdir()
+        assert not supervisor.was_killed_early(run)
 
 
 SHORT = ("--algo=QLearning", "general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.max_total_step=200",
