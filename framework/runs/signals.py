@@ -53,7 +53,6 @@ class StopSignals:
         self.waits: Callable[[], bool] = lambda: False
         """True while a compiler runs: it is ended by a second Ctrl-C alone, and may take a minute."""
         self.received: int | None = None
-        self._since = 0.0
         self._old: dict[int, object] = {}
         self._next_look = 0.0
 
@@ -72,20 +71,15 @@ class StopSignals:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
-            if number == signal.SIGINT and not self._is_echo():
+            if number == signal.SIGINT:
                 self.again(number)
             return
-        self.received, self._since = number, time.monotonic()
+        self.received = number
         name = NAMES[number]
         doing = self.doing
         if self.waits():
             doing = tr("{doing}, as soon as a gradient step is compiled, which may take a minute", doing=doing)
         announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=doing))
-
-    def _is_echo(self) -> bool:
-        """Returns True right after a SIGTERM: who sends SIGINT to all processes of a group, as `pkill -INT` does, means
-        once what the group passes on as SIGTERM."""
-        return self.received == signal.SIGTERM and time.monotonic() - self._since < LOOK_SECONDS
 
     def came(self) -> bool:
         """Returns True after a signal."""
