@@ -21,7 +21,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 PICTURE = ROOT / "docs" / "images" / "speed.svg"
 PAGE = ROOT / "docs" / "speed.md"
 MARKS = ("<!-- ratios: python benchmarks/speed_page.py -->", "<!-- end of ratios -->")
-"""What stands in the page before and after its table of ratios."""
+"""Lines of the page before and after its table of ratios."""
 SIDES = {
     "ours": "ours", "plain": "ours by autograd", "public": "with public functions alone",
     "lean": "lean loop", "sb3": "stable-baselines3", "tianshou": "Tianshou", "sbx": "sbx (JAX)",
