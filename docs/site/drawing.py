@@ -1,10 +1,10 @@
-"""Draws docs/images/design.svg, the architecture on one picture: python docs/site/drawing.py"""
+"""Draws docs/images/design.svg and design_zh.svg, the architecture on one picture: python docs/site/drawing.py"""
 
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-FILE = Path(__file__).parents[1] / "images" / "design.svg"
+IMAGES = Path(__file__).parents[1] / "images"
 WIDTH, HEIGHT = 960, 640
 STYLE = """
   .paper { fill: #ffffff } .box { fill: #f4f6fb; stroke: #5b6bb5 } .loop { fill: #e8f4ec; stroke: #3b8a55 }
@@ -43,25 +43,24 @@ SIDE = (
         40,
         300,
         210,
-        184,
+        166,
         "box",
         "config/",
         (
             "config.py  a run's settings",
-            "model/  what can be set",
+            "foreign/  words of others",
             "read/  files, words -> config",
             "tell/  help and messages",
-            "foreign/  words of others",
-            "tune/  values to try",
             "own/  code of the user",
+            "model/  what can be set",
             "system/  this machine",
         ),
     ),
     Box(
         40,
-        490,
+        482,
         210,
-        108,
+        116,
         "box",
         "algos/common/",
         ("nets/  networks from layers", "maths/  formulas", "parts/  parts of agents", "fast/  gradient steps, faster"),
@@ -79,6 +78,36 @@ FLOORS = (
     ("collect, storage, screen, disk", "steps; stores; text on a terminal; atomic files, checkpoints"),
 )
 """Rooms of framework/ from the roof to the ground, and what is in them."""
+CHINESE = {
+    "One round: collect, add, learn": "一轮训练：采集、加入、学习",
+    "environment": "环境",
+    "fragment [T, N]": "片段 [T, N]",
+    "chunk [K, B] or [T, N]": "数据块 [K, B] 或 [T, N]",
+    "chunk -> minibatches": "数据块 -> 小批量",
+    "acts; loss": "选动作；损失",
+    "config.py  a run's settings": "config.py  通用配置",
+    "foreign/  words of others": "foreign/  其他库的写法",
+    "read/  files, words -> config": "read/  文件、命令行 -> 配置",
+    "tell/  help and messages": "tell/  帮助与报错",
+    "own/  code of the user": "own/  用户自己的代码",
+    "model/  what can be set": "model/  配置项的类型和范围",
+    "system/  this machine": "system/  操作系统",
+    "nets/  networks from layers": "nets/  由层组成的网络",
+    "maths/  formulas": "maths/  公式",
+    "parts/  parts of agents": "parts/  智能体的部件",
+    "fast/  gradient steps, faster": "fast/  更快的梯度步",
+    "framework/, imports lead downwards": "framework/，只能从上往下导入",
+    "the command line, processes of Ray, the page of watch": "命令行、Ray 的进程、watch 的网页",
+    "several runs: seeds, experiments, tunings": "多次运行：随机种子、实验组、调参",
+    "a run: set-up, resume, end; joystick.Run": "一次运行：开始、恢复、结束；joystick.Run",
+    "policies as files; parts for a program's own loop": "导出的策略；供程序自己的循环使用的部件",
+    "config to environments, agents, memories; videos; hubs": "由配置建立环境、智能体和 Memory；录像；分享",
+    "reports and figures; console, logs, callbacks": "报告和图；终端输出、日志、回调",
+    "Trainer, rounds, save points; reading of runs": "Trainer、各轮、保存点；读取运行的记录",
+    "who learns from what; experience in memory and files": "谁从什么数据学习；内存和文件中的经验",
+    "steps; stores; text on a terminal; atomic files, checkpoints": "环境步；存储；终端文本；原子写入的文件、检查点",
+}
+"""Words of the picture in Chinese; all others are names in the code."""
 
 
 def drawn(box: Box) -> str:
@@ -105,12 +134,12 @@ def floors() -> list[str]:
         top = y + 6 + at * (height + 2.5)
         parts.append(f'<rect class="floor" x="{x}" y="{top}" width="{width}" height="{height}" rx="4"/>')
         parts.append(f'<text class="name" x="{x + 12}" y="{top + 20}" font-size="13">{names}</text>')
-        parts.append(f'<text class="text" x="{x + 230}" y="{top + 20}" font-size="12.5">{what}</text>')
+        parts.append(f'<text class="text" x="{x + 240}" y="{top + 20}" font-size="12.5">{escape(what)}</text>')
     return parts
 
 
 def picture() -> str:
-    """Returns the whole picture."""
+    """Returns the whole picture, in English."""
     arrows = (
         arrow("200,111 264,111", "next_obs, reward", 234, 68),
         arrow("440,111 504,111", "add", 472, 103),
@@ -140,5 +169,18 @@ def picture() -> str:
     )
 
 
+def in_chinese(drawing: str) -> str:
+    """Returns the picture with its words in Chinese."""
+    for words, translation in CHINESE.items():
+        drawing = drawing.replace(f">{escape(words)}<", f">{escape(translation)}<")
+    return drawing.replace('aria-label="Architecture of Joystick"', 'aria-label="Joystick 的架构"')
+
+
+def pictures() -> dict[str, str]:
+    """Returns the picture by its file under docs/images."""
+    return {"design.svg": picture(), "design_zh.svg": in_chinese(picture())}
+
+
 if __name__ == "__main__":
-    FILE.write_text(picture(), encoding="utf-8")
+    for name, drawing in pictures().items():
+        (IMAGES / name).write_text(drawing, encoding="utf-8")
