@@ -1,4 +1,4 @@
-"""Functions that say, for an argument of another library's function, what to write in its place."""
+"""Arguments that a function does not have, and what to write in place of those of another library's function."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -8,9 +8,16 @@ from typing import ParamSpec, TypeVar
 
 from config.tell.language import tr
 from config.tell.names import did_you_mean
+from config.tell.traceback import concise
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
+
+
+class ArgumentError(TypeError):
+    """A call has an argument that there is no place for."""
+
+    _render_traceback_ = concise
 
 
 def with_hints(
@@ -32,7 +39,7 @@ def with_hints(
                     instead, remark = words.get(name), remarks.get(name) or remark_on(name)
                     hint = f"; {remark}" if remark else did_you_mean(name, names)
                     hint = tr("; write {instead}", instead=instead) if instead else hint
-                    raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
+                    raise ArgumentError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
             return function(*args, **kwargs)
 
         return checked

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from config.model.fields import is_whole
+from config.tell.arguments import ArgumentError
 from config.tell.language import tr
 from framework.errors import DataError
 
@@ -21,10 +22,10 @@ class Settings:
 
     @classmethod
     def of(cls, owner: object, settings: dict[str, Any]) -> "Settings":
-        """Returns the settings of a buffer. TypeError for one that there is not."""
+        """Returns the settings of a buffer. ArgumentError for one that there is not."""
         names = [field.name for field in fields(cls)]
         if unknown := [name for name in settings if name not in names]:
-            raise TypeError(
+            raise ArgumentError(
                 tr(
                     "{kind}: unknown {keys}; its settings are {names}",
                     kind=type(owner).__name__,

@@ -196,6 +196,11 @@ class LineLog(AppendedFile, ABC):
         """Drops every row after this position. Returns False if those before it are no longer the bytes of this
         checksum; None compares nothing. ValueError if no row ends there, unless the log is not needed: then the whole
         rows before it are kept."""
+        if self._is_new and self.needed and self._size <= self._least < position:
+            self._abandon()  # the next resume says the same
+            raise ValueError(
+                tr("{path} is missing; put it back, or begin a new run (docs/resume.md)", path=as_written(self.path))
+            )
         self._forget()
         end = last_end(self._file, min(position, os.fstat(self._file.fileno()).st_size))
         if self.needed and (end < position or position < self._least):

@@ -14,6 +14,7 @@ from config.model.fields import is_whole
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.yaml_reader import Place
+from config.tell.arguments import ArgumentError
 from config.tell.hints import setting_of
 from config.tell.language import tr
 from config.tell.names import did_you_mean
@@ -37,9 +38,11 @@ def with_setting_hints(init: Callable[Arguments, None]) -> Callable[Arguments, N
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         if policy := next((arg for arg in args[1:] if isinstance(arg, str) and arg.endswith("Policy")), ""):
             remark = other_words.NETWORKS_FOLLOW
-            raise TypeError(tr("Run has no place for {policy!r}: leave it out; {remark}", policy=policy, remark=remark))
+            raise ArgumentError(
+                tr("Run has no place for {policy!r}: leave it out; {remark}", policy=policy, remark=remark)
+            )
         if len(args) > 3:
-            raise TypeError(
+            raise ArgumentError(
                 tr("Run takes algo and env by position, and settings by name: config={value!r:.80}", value=args[3])
             )
         check_names("Run", kwargs, init, kwargs.get("algo") or next(iter(args[1:2]), ""))
@@ -49,13 +52,13 @@ def with_setting_hints(init: Callable[Arguments, None]) -> Callable[Arguments, N
 
 
 def check_names(call: str, words: Mapping[str, Any], function: Callable[..., Any], algo: object) -> None:
-    """Raises TypeError for arguments that a function does not have, with what to write in their place. call: name of
-    the function in the message."""
+    """Raises ArgumentError for arguments that a function does not have, with what to write in their place. call: name
+    of the function in the message."""
     names = inspect.signature(function).parameters
     for name, value in words.items():
         if name not in names:
             hint = setting_for(name, value, names, str(algo or ""))
-            raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
+            raise ArgumentError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
 
 
 def check_count(call: str, count: int | None) -> None:

@@ -11,6 +11,7 @@ from config.own import lines
 from config.program import ROOT
 from config.read.loader import ConfigError
 from config.tell import traceback as ours
+from config.tell.arguments import ArgumentError
 from envs.base import EnvError
 from framework.errors import DataError, JoystickError
 
@@ -41,7 +42,7 @@ def error_of(failing):
     """Returns the error of a program of the user that calls a function of ours."""
     inner = function(str(ROOT / "framework" / "loop.py"), "def f():\n call()", call=failing)
     cell = function("cell", "def f():\n inner()", inner=inner)
-    with pytest.raises((ConfigError, EnvError, JoystickError)) as info:
+    with pytest.raises((ConfigError, EnvError, JoystickError, ArgumentError)) as info:
         cell()
     return info.value
 
@@ -53,12 +54,12 @@ def raising(kind):
     return function(str(ROOT / "config" / "read.py"), "def f():\n call()", call=failing)
 
 
-@pytest.mark.parametrize("error", [ConfigError("no lr"), EnvError("no lr"), JoystickError("no lr"), DataError("no lr")])
-def test_lines_of_the_program_are_left_out(style, error):
-    found = error_of(raising(error))
+@pytest.mark.parametrize("kind", [ConfigError, EnvError, JoystickError, DataError, ArgumentError])
+def test_lines_of_the_program_are_left_out(style, kind):
+    found = error_of(raising(kind("no lr")))
     assert [entry.filename for entry in traceback.extract_tb(found.__traceback__)][1] == "cell"
     # the first line is that which runs the cell; the last one is that of this test
-    assert found._render_traceback_() == ["f", "failing", f"{type(error).__name__}: no lr"]
+    assert found._render_traceback_() == ["f", "failing", f"{kind.__name__}: no lr"]
 
 
 def test_verbose_shows_all_lines(style):

@@ -88,12 +88,14 @@ def test_a_folder_of_points_that_is_gone_is_said_as_it_was_written(task, capsys,
 @pytest.mark.parametrize("name", ["train.csv", "eval.csv", "progress.csv"])
 def test_rows_that_a_checkpoint_is_judged_by_stop_a_resume_that_lacks_them(task, name, capsys):
     """The settings stay what the run was trained with, and no command is advised that fails in the same way."""
-    (task / "results" / name).unlink()
+    path = task / "results" / name
     settings = (task / "config.yaml").read_bytes()
-    assert main(["--resume", str(task), LIMITS[1]]) == 2
-    err = " ".join(capsys.readouterr().err.split())
-    assert f"{name} is shorter than at the checkpoint" in err
-    assert "to resume" not in err
+    for harm, said in ((halve, "is shorter than at the checkpoint"), (Path.unlink, "is missing"), (str, "is missing")):
+        harm(path)
+        assert main(["--resume", str(task), LIMITS[1]]) == 2
+        err = " ".join(capsys.readouterr().err.split())
+        assert f"{name} {said}" in err
+        assert "to resume" not in err
     assert (task / "config.yaml").read_bytes() == settings
 
 
