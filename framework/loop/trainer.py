@@ -290,7 +290,9 @@ class Trainer:
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
         except OSError as error:
-            others = self.points.store.numbers()
+            others = True
+            with contextlib.suppress(OSError):  # no descriptor may be left to list them with
+                others = bool(self.points.store.numbers())
             earlier = tr("the earlier ones are untouched") if others else tr("there is no other yet")
             self.narrator.warn(
                 tr(

@@ -37,6 +37,7 @@ from framework.dataset.store import StepStore
 from framework.dataset.writers import episode_writer
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import BAD_CONTENT, Saved
+from framework.disk.spare import spare_descriptors
 from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError, Stopped
 from framework.film.film import TrainingVideos
@@ -481,7 +482,8 @@ class Experiment:
         return self._survive(lambda: self._train(before))
 
     def _train(self, before: Count) -> str | None:
-        reason = self.trainer.run()
+        with spare_descriptors():
+            reason = self.trainer.run()
         if self.trainer.count == before and not self.stopping():
             self.console.note(
                 tr(
@@ -529,7 +531,8 @@ class Experiment:
         """last: number of the iteration. Lost processes have begun again at a checkpoint that may lie before it."""
         reason = None
         while reason is None and (number := self.trainer.iterations() + 1) <= last:
-            reason = self.trainer.iterate(self._asked.get(number, self._asked[last]))
+            with spare_descriptors():
+                reason = self.trainer.iterate(self._asked.get(number, self._asked[last]))
         if self.stopping():
             if self.trainer.place() != self.trainer.points.last:
                 self.trainer.save()

@@ -6,8 +6,9 @@ import json
 import os
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -37,6 +38,11 @@ class Line(gymnasium.Env):
     """False: render raises."""
     ends = False
     """True: the next step calls sys.exit."""
+    leaks = 0
+    """Number of files that each step opens and does not close."""
+    insists = True
+    """False: a step for which no file can be opened goes on without."""
+    opened: ClassVar[list[IO[bytes]]] = []
 
     def __init__(self, render_mode: str | None = None) -> None:
         self.render_mode = render_mode
@@ -49,6 +55,11 @@ class Line(gymnasium.Env):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         if Line.ends:
             raise SystemExit(3)
+        try:
+            Line.opened += [open(os.devnull, "rb") for _ in range(Line.leaks)]  # noqa: SIM115
+        except OSError:
+            if Line.insists:
+                raise
         slips = self.np_random.random() < 0.3
         self.time += 1
         self.place = min(5, max(0, self.place + (1 if bool(action) != slips else -1)))
@@ -110,6 +121,47 @@ def outcome(task: Path) -> dict[str, Any]:
         "kept": sorted(path.name for path in models.iterdir()),
         **{key: run[key] for key in ("outcome", "finished", "best", "best_update", "random_return")},
     }
+
+
+# ------------------------------------------------------------------------------------------- no files any more
+
+
+@pytest.fixture
+def leaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An environment that uses up the descriptors of this process, which has few of them."""
+    monkeypatch.setattr(Line, "leaks", 1)
+    monkeypatch.setattr(Line, "insists", Line.insists)
+    resource = pytest.importorskip("resource")  # not on Windows
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 120, before[1]))
+    try:
+        yield
+    finally:
+        while Line.opened:
+            Line.opened.pop().close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_run_whose_environment_uses_up_all_descriptors_is_saved_and_says_so(
+    leaking: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = train("leaking", "general_cfg.model_save_fre=1000", status=2)
+    said = capsys.readouterr().err
+    assert "Line-v7 failed in step" in said
+    assert "Too many open files" in said
+    assert "to resume" in said
+    assert "Too many open files" in json.loads((task / "run.json").read_text())["outcome"]
+    assert CheckpointStore(task / "models").numbers()
+
+
+def test_a_save_without_descriptors_is_a_warning_and_the_last_one_is_made(
+    leaking: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The evaluations at the end use up the rest: the table and the report are not written."""
+    monkeypatch.setattr(Line, "insists", False)
+    task = train("tolerant", "general_cfg.model_save_fre=250", status=2)
+    assert "could not be saved (Too many open files)" in capsys.readouterr().out
+    assert CheckpointStore(task / "models").numbers() == [330]
 
 
 # ---------------------------------------------------------------------------------------- what fails afterwards
