@@ -41,7 +41,7 @@ class MlflowLogger(Service):
         self._client: Any = None
         self._waiting: list[Any] = []
         self._written = 0.0
-        """Time of the last write, in seconds."""
+        """Time of the last write, in seconds of a clock that is never set."""
 
     def _is_local(self) -> bool:
         return not os.environ.get("MLFLOW_TRACKING_URI")
@@ -74,9 +74,9 @@ class MlflowLogger(Service):
                         file.truncate(sum(map(len, kept)))
 
     def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
-        now = time.time()
+        now = time.time()  # as MLflow shows it; the clock may be set
         self._waiting += [self._entities.Metric(name, value, round(1000 * now), step) for name, value in values.items()]
-        if len(self._waiting) > MOST_WAITING or now - self._written > MOST_SECONDS:
+        if len(self._waiting) > MOST_WAITING or time.monotonic() - self._written > MOST_SECONDS:
             self._write()
 
     def files(self, paths: Sequence[Path]) -> None:
@@ -95,6 +95,6 @@ class MlflowLogger(Service):
         return {**super().state(), "newest": []}
 
     def _write(self, client: Any = None) -> None:
-        waiting, self._waiting, self._written = self._waiting, [], time.time()
+        waiting, self._waiting, self._written = self._waiting, [], time.monotonic()
         if waiting:
             (client or self._client).log_batch(self.id, metrics=waiting)

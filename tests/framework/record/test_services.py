@@ -5,14 +5,16 @@ import importlib
 import json
 import os
 import struct
+import sys
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from framework.record import leveldb_log
+from framework.record import leveldb_log, mlflow_logger
 from framework.record.loggers import HOMES, Loggers
 from framework.record.service import Beyond, Service
 
@@ -167,6 +169,21 @@ def test_a_server_that_forgets_nothing_gets_no_step_twice(tmp_path: Path, monkey
     second.close()
     assert sorted(of_mlflow(tmp_path, first.id)) == sorted(kept)
     assert json.loads((tmp_path / "logs" / "mlflow.json").read_text())["steps"] == {"interact": 19, "model": 190}
+
+
+def test_points_are_written_every_few_seconds_though_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    entities = types.SimpleNamespace(Metric=lambda *values: values)
+    monkeypatch.setitem(sys.modules, "mlflow", types.SimpleNamespace(entities=entities))
+    monkeypatch.setitem(sys.modules, "mlflow.entities", entities)
+    monkeypatch.setattr(mlflow_logger, "MOST_SECONDS", -1.0)
+    written: list[Any] = []
+    logger = made("mlflow")
+    logger._client = types.SimpleNamespace(log_batch=lambda name, metrics: written.extend(metrics))
+    logger._send("interact", {"return": 1.0}, 1)
+    before = time.time()
+    monkeypatch.setattr(time, "time", lambda: before - 7200)
+    logger._send("interact", {"return": 2.0}, 2)
+    assert [value for _, value, _, _ in written] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "*", "", 3, None])
