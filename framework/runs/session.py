@@ -39,6 +39,7 @@ from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
 from framework.runs.arguments import CallbackSource, Settings, check_count, config_of, loaded, with_setting_hints
 from framework.runs.experiment import Experiment
+from framework.runs.signals import tell_wait
 from framework.screen import outcome, terminal
 from framework.screen.formatting import counted
 
@@ -635,6 +636,8 @@ def _interrupts(run: Run) -> Iterator[None]:
         if run._asked:
             raise KeyboardInterrupt
         run._asked = True
+        if run._experiment.compiles:
+            tell_wait()
 
     if threading.current_thread() is not threading.main_thread():
         yield

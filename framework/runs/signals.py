@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +45,24 @@ LOOK_SECONDS = 1.0
 """Time between two looks at who has the handlers, each of which takes some microseconds; came is asked at each step."""
 
 
+def _taken(number: int, doing: str) -> str:
+    """Returns the line about a signal that was taken."""
+    return tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=NAMES[number], doing=doing)
+
+
+def _after_compiling(doing: str) -> str:
+    return tr("{doing}, as soon as a gradient step is compiled, which may take a minute", doing=doing)
+
+
+def tell_wait() -> None:
+    """Says, after Ctrl-C in a program or a notebook, that a compiler runs, which is waited for."""
+    text = _taken(signal.SIGINT, _after_compiling(tr("saving and stopping")))
+    if kernel() is None:
+        announce(text)
+    else:  # the descriptor of stderr is that of the server there
+        print(text, file=sys.stderr)
+
+
 class StopSignals:
     """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; a SIGINT after it calls `again`. A second
     SIGTERM says nothing new: a batch system sends one to each process of a job, and its script may pass on its own."""
@@ -75,11 +94,7 @@ class StopSignals:
                 self.again(number)
             return
         self.received = number
-        name = NAMES[number]
-        doing = self.doing
-        if self.waits():
-            doing = tr("{doing}, as soon as a gradient step is compiled, which may take a minute", doing=doing)
-        announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=doing))
+        announce(_taken(number, _after_compiling(self.doing) if self.waits() else self.doing))
 
     def came(self) -> bool:
         """Returns True after a signal."""

@@ -14,6 +14,8 @@ import yaml
 
 import joystick
 from framework.disk.csv_table import read_csv
+from framework.runs import signals
+from framework.runs.experiment import Experiment
 from main import main
 from tests.framework.runs.test_run import fingerprint, settings
 from tests.tools.paths import in_the_suite
@@ -518,6 +520,15 @@ def interrupted(run, steps, at):
     with pytest.raises(KeyboardInterrupt):
         run.train(steps)
     trainer.round = round_of
+
+
+@pytest.mark.parametrize("shell", [None, object()], ids=["program", "notebook"])
+def test_an_interrupt_says_that_a_compiler_is_waited_for(shell, monkeypatch, capfd):
+    monkeypatch.setattr(Experiment, "compiles", True)
+    monkeypatch.setattr(signals, "kernel", lambda: shell)
+    with run_of(into="compiling") as run:
+        interrupted(run, 300, 100)
+    assert "as soon as a gradient step is compiled, which may take a minute" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("steps", [30, 400])
