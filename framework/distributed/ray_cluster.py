@@ -174,7 +174,12 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words =
             failure,
             words.way_out,
             address=address,
-            runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": THERE},
+            # modules of the user's own are found where a machine has the same folders
+            runtime_env={
+                "working_dir": str(ROOT),
+                "excludes": NOT_SHIPPED,
+                "env_vars": {**THERE, "PYTHONPATH": _path(os.getcwd())},
+            },
         )
         _silence()
         must_have_room(ray, cfg, "CPU", cfg.num_cpus_per_worker, CPUS_PER_LEARNER)
@@ -240,15 +245,19 @@ def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **sett
         raise Stopped("stopped before Ray had started") from interrupted
 
 
+def _path(*folders: str) -> str:
+    """Returns the PYTHONPATH that has these folders, and those of this process."""
+    return os.pathsep.join(filter(None, [*folders, os.environ.get("PYTHONPATH", "")]))
+
+
 def _environment(folder: Path) -> dict[str, str]:
     """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper, and SPT_NOENV keeps
     Ray's agents from writing zeros over it with their titles."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     loopback = {"GLOO_SOCKET_IFNAME": LOOPBACK} if LOOPBACK else {}
     return {
         **ASLEEP,
         **loopback,
-        "PYTHONPATH": path,
+        "PYTHONPATH": _path(str(ROOT), os.getcwd()),
         "JOYSTICK_RAY": str(folder),
         "SPT_NOENV": "1",
         VARIABLE: language(),

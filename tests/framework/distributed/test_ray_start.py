@@ -1,6 +1,7 @@
 """What keeps Ray from starting is said in one line, with the way out; and what cannot be shared is refused before."""
 
 import contextlib
+import os
 import re
 import signal
 import socket
@@ -230,6 +231,23 @@ def test_a_cluster_that_refuses_us_may_want_a_token(mode, hint, monkeypatch):
     ray = SimpleNamespace(init=init, shutdown=lambda: None)
     with pytest.raises(JoystickError, match=f"Ray cannot be reached at 10.0.0.1:6379{hint}"):
         ray_cluster._connected(ray, config.general, "10.0.0.1:6379").__enter__()
+
+
+def test_processes_in_a_cluster_find_the_modules_of_the_folder_of_the_command(tmp_path, monkeypatch):
+    asked = {}
+
+    def init(**settings):
+        asked.update(settings)
+        raise ConnectionError("no more is asked here")
+
+    config = load(None, ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1"], find_algo=ALGOS, find_env=ENVS)
+    monkeypatch.setattr(ray_cluster, "_must_listen", lambda address, words: None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    ray = SimpleNamespace(init=init, shutdown=lambda: None)
+    with pytest.raises(JoystickError):
+        ray_cluster._connected(ray, config.general, "10.0.0.1:6379").__enter__()
+    assert asked["runtime_env"]["env_vars"]["PYTHONPATH"].split(os.pathsep) == [str(tmp_path), "/mine"]
 
 
 @pytest.mark.parametrize("address", [None, "auto"])
