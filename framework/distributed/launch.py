@@ -41,8 +41,12 @@ def backend(
         sentence = tr("starting Ray in the cluster at {address}: {workers}, {learners}, data server ...")
     say(sentence.format(address=cfg.ray_address, workers=workers, learners=learners))
     with contextlib.ExitStack() as stack:
+        once = _sent_bytes(config, spec)
+        several = LEAST_BYTES + STORE_FRAGMENTS * once
         with stage(tr("starting Ray")):
-            ray = stack.enter_context(ray_cluster.started(cfg, _store_bytes(config, spec)))
+            ray = stack.enter_context(ray_cluster.started(cfg, several))
+            if cfg.ray_address:
+                ray_cluster.must_have_store(ray, once, several)
         with stage(tr("starting the processes")):
             remote = RayBackend(ray, config, spec, agent, stopping, ray_cluster.renew)
         try:
@@ -78,8 +82,8 @@ def _without_absent_gpu(config: RunConfig) -> RunConfig:
     return config.with_general(num_gpus_per_learner=0)
 
 
-def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Returns the bytes of shared memory for what is sent between processes."""
+def _sent_bytes(config: RunConfig, spec: EnvSpec) -> int:
+    """Returns the bytes of a fragment of each worker and of a chunk."""
     its = plan(config, spec)
     longest = its.fragment if its.fresh else LONGEST_FRAGMENT
     step = max(
@@ -88,4 +92,4 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     )
     fragments = longest * config.general.n_workers * config.env.n_envs * step
     chunk = max((resources.chunk_bytes(config, policy) for policy in its.learning), default=0)
-    return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)
+    return fragments + chunk

@@ -25,6 +25,7 @@ from config.tell.language import VARIABLE, language, tr
 from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, RayUnavailable, Stopped
 from framework.runs import signals
+from framework.screen.formatting import byte_size
 
 
 class Words(NamedTuple):
@@ -322,4 +323,19 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
             demand=demand,
             parts=tr(" and ").join(parts),
             smaller=SMALLER[kind],
+        )
+
+
+def must_have_store(ray: ModuleType, once: int, several: int) -> None:
+    """Raises RayUnavailable if no machine of a cluster has shared memory for what is sent at once: it would wait
+    forever. several: number of bytes with which nothing waits."""
+    sizes = [node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"]]
+    if max(sizes) < once:
+        raise RayUnavailable(
+            "the machines of this cluster share at most {has} between processes, and this run sends {once} at once: "
+            "start Ray with `ray start --object-store-memory {several}`, or choose a smaller algo_cfg.batch_size or "
+            "env_cfg.n_envs",
+            has=byte_size(max(sizes)),
+            once=byte_size(once),
+            several=several,
         )

@@ -94,15 +94,16 @@ class Job(ABC):
     def drive(self) -> int:
         """Takes the job to its end, unless signals end it before. Returns the exit status. Signals are passed on to the
         runs; those that are left after an error are ended."""
-        with stages.shown_on(self.screen):
-            with StopSignals(again=self.runner.end_at_once) as stop, SaveSignals(self.runner.save):
-                try:
+        with stages.shown_on(self.screen), StopSignals(again=self.runner.end_at_once) as stop:
+            try:
+                with SaveSignals(self.runner.save):
                     self.run(stop)
-                except Waiting:
-                    pass
-                finally:
-                    self.runner.end_all()
-                    self.screen.close()
+            except Waiting:
+                pass
+            finally:
+                self.runner.end_all()
+                self.screen.close()
+            stop.doing = tr("finishing the report and stopping")
             return self.finish(stop)
 
     def write_page(self, write: Callable[[], Path]) -> Path | None:

@@ -95,7 +95,8 @@ class Screen:
             self.say(line(head, rows))
 
     def close(self) -> None:
-        """Removes the live block."""
+        """Removes the live block, and forgets its progress: what is waited for later is no part of that."""
+        self.picture = None
 
     def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         """Writes a picture."""

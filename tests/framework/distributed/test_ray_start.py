@@ -152,6 +152,17 @@ def test_workers_and_learners_can_share_the_gpus_of_a_cluster():
         ray_cluster.must_have_room(ray, cfg, "GPU", 0.25, 0.75)
 
 
+def test_a_cluster_that_cannot_share_a_chunk_is_refused():
+    """It would wait for the chunk forever, and say nothing."""
+    nodes = [{"Alive": True, "Resources": {"object_store_memory": size}} for size in (78e6, 150e6)]
+    nodes.append({"Alive": False, "Resources": {"object_store_memory": 1e12}})
+    ray = SimpleNamespace(nodes=lambda: nodes)
+    ray_cluster.must_have_store(ray, 140_000_000, 1_500_000_000)
+    said = "share at most 143.1 MiB between processes, and this run sends 152.6 MiB at once: start Ray with `ray start "
+    with pytest.raises(JoystickError, match=re.escape(f"{said}--object-store-memory 1600000000`")):
+        ray_cluster.must_have_store(ray, 160_000_000, 1_600_000_000)
+
+
 @pytest.mark.parametrize(("address", "workers_request"), [(None, (0, 0)), ("auto", (0.5, 0.25))])
 def test_workers_request_cores_and_gpus_of_a_cluster_alone(monkeypatch, address, workers_request):
     words = [
@@ -316,7 +327,7 @@ def test_shared_memory_grows_with_the_workers_and_no_faster():
     for workers in (1, 8):
         config = load(None, [*words, f"general_cfg.n_workers={workers}"], find_algo=ALGOS, find_env=ENVS)
         spec = compatibility.all_rows(config, build.env_spec(config, build.make_env(config, 8)))
-        sizes.append(launch._store_bytes(config, spec) - launch.LEAST_BYTES)
+        sizes.append(launch._sent_bytes(config, spec))
     assert 0 < sizes[1] <= 8 * sizes[0]
 
 

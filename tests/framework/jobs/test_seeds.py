@@ -708,6 +708,15 @@ def test_what_is_left_is_estimated_by_what_this_session_has_done(
     assert one.progress(one.stage, running=False) == (0.5, "waiting")
 
 
+def test_a_job_that_is_asked_to_stop_while_it_reports_names_its_files(tmp_path: Path) -> None:
+    class Reports(OneRun):
+        def finish(self, stop: StopSignals) -> int:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return stop.exit_status
+
+    assert Reports(tmp_path, GeneralConfig()).drive() == 128 + signal.SIGTERM
+
+
 def test_what_learns_from_data_alone_is_shown_by_its_updates(tmp_path: Path) -> None:
     one, task = OneRun(tmp_path, GeneralConfig(max_episode=-1, max_update=4000)), TaskDir(tmp_path / "seed_1")
     task.results.mkdir(parents=True)

@@ -123,6 +123,21 @@ def test_a_command_tells_no_short_stage_after_a_run_that_has_shown_itself(monkey
         assert stream.getvalue() == "copying, 0:31 so far\n"
 
 
+def test_a_stage_after_the_end_of_a_job_is_told_without_its_last_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    screen = terminal.Plain(terminal.Steady(stream), 30.0)
+    with stages.shown_on(screen):
+        screen.draw(0.5, "2 of 3 runs ended", [("seed 3", "50%")])
+        screen.close()
+        stream.truncate(0)
+        with stage("drawing the learning curves"):
+            clock[0] = 31.0
+            look()
+    assert stream.getvalue().strip("\0") == "drawing the learning curves, 0:31 so far\n"
+
+
 def test_the_innermost_stage_is_shown_and_then_the_one_around_it() -> None:
     shown: list[str] = []
 
