@@ -150,6 +150,16 @@ def imported(names: Iterable[str], allow: Sequence[str]) -> Iterator[str]:
             yield module.partition(".")[0]
 
 
+def own_modules(names: Iterable[str]) -> Iterator[str]:
+    """Yields the modules of classes, functions and packages of the user's own."""
+    for name in names:
+        module, colon, _ = name.partition(":")
+        if own.is_registered(name):
+            yield getattr(own.find(name), "__module__", None) or ""
+        elif (colon or "." in module) and not env_packages.is_listed(name):
+            yield module
+
+
 def permission(dotted: str) -> str:
     """Returns the flag that allows to import a module."""
     return f"--allow-import {dotted.partition('.')[0]}"

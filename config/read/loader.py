@@ -376,6 +376,7 @@ class _Assembly(SourceStack):
             explicit=explicit,
             preset=str(choice.used) if choice.used else None,
             task=fixed(self.task) if self.task else None,
+            own_modules=tuple(packages.own_modules(own_names)),
             objects={name: own.find(name) for name in names if ":" not in name},
             allow_import=tuple(dict.fromkeys([*self.allow, *packages.imported(own_names, self.allow)])),
             notes=tuple(printable(note) for note in self.notes if note),

@@ -47,6 +47,8 @@ class RunConfig:
     """True, from --no-evaluation, to play only the evaluations of online_eval."""
     allow_import: tuple[str, ...] = ()
     """User packages that the command line allows to import."""
+    own_modules: tuple[str, ...] = ()
+    """Modules of the user's own whose classes, functions or packages settings name."""
     objects: Mapping[str, Any] = field(default_factory=dict)
     """Classes and functions of the user's own that settings name and no other process could import: by their registered
     name."""

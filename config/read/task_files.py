@@ -62,6 +62,8 @@ class TaskFiles:
     """The settings once more, as JSON."""
     run = Place(RUN)
     notes = Place(NOTES)
+    code = Place("code")
+    """Copies of the files of the user's own code."""
     models = Place("models")
     results = Place("results")
     train = Place("results/train.csv")

@@ -31,7 +31,8 @@ CHANGED_ONCE = english("environments were changed by foreach_env at step {step}"
 CHANGED = english("environments were changed by foreach_env {count} times, the last time at step {step}")
 UNSEEDED = english("the environment draws random numbers that the seeds of its episodes do not decide")
 DRAWN = english("custom layers draw random numbers while they act, which no seed of the run decides: {layers}")
-INEXACT = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, UNSEEDED, DRAWN, *CHANGES.values())
+CODE = english("code of your own has changed: {files}")
+INEXACT = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, UNSEEDED, DRAWN, CODE, *CHANGES.values())
 """Reasons why a resume is not exact."""
 
 

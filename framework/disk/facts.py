@@ -60,6 +60,8 @@ class Circumstances(BaseModel):
 class RunFacts(Circumstances):
     """Facts of a training run or of a test, as run.json has them."""
 
+    code: dict[str, str] | None = None
+    """Files of the user's own code -> SHA-256, as the run began with them; a resume has its own."""
     branched_from: str | None = None
     """Checkpoint that the run branched from."""
     changed: list[str] | None = None

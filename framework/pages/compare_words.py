@@ -1,6 +1,6 @@
 """Sentences, cells and remarks about a comparison, for the terminal and the page."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,6 +147,7 @@ def _likely(better: Score) -> str:
 def remarks(compared: Comparison) -> Iterator[str]:
     """Yields what a reader has to know before he believes the numbers."""
     yield from _tasks(compared)
+    yield from _code(compared)
     for row in compared.rows:
         yield from _unfinished(row)
     few = [f"{row.series.name} {row.scored}" for row in compared.rows if 0 < row.scored < FEW_SEEDS]
@@ -183,6 +184,21 @@ def _tasks(compared: Comparison) -> Iterator[str]:
         yield tr(
             "The series differ in {settings}: they learn different tasks, and the same score may mean less.",
             settings=", ".join(paths),
+        )
+
+
+def _code(compared: Comparison) -> Iterator[str]:
+    versions = defaultdict(set)
+    for row in compared.rows:
+        for run in row.series.runs:
+            for path, digest in (run.facts.code or {}).items():
+                versions[path].add(digest)
+    if several := [path for path, digests in versions.items() if len(digests) > 1]:
+        yield tr(
+            "The runs were trained with different versions of your own code: {files}. {folder} of each run has "
+            "its own.",
+            files=", ".join(several),
+            folder="code/",
         )
 
 

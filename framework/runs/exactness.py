@@ -26,6 +26,9 @@ UNSEEDED = "unseeded"
 DRAWN = "drawn"
 """Fact of a checkpoint: sentence on layers of the user's own that draw while they act; absent without one."""
 
+CODE = "code"
+"""Fact of a checkpoint: files of the user's own code, with their SHA-256; absent without any."""
+
 
 class Exactness(NamedTuple):
     """Verdict on a resume."""
@@ -115,6 +118,9 @@ def compare(
             for key, sentence in sentences.CHANGES.items()
             if before.get(key) != now[key]
         ]
+        code = before.get(CODE, {})
+        if other := sorted(path for path, digest in now.get(CODE, {}).items() if code.get(path, digest) != digest):
+            reasons.append(sentences.CODE.format(files=", ".join(other)))
     if reasons:
         return Exactness(False, tuple(reasons))
     if before is None:

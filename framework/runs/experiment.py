@@ -19,6 +19,7 @@ import torch
 
 from algos.base import OwnLossError, TrainableActor, UnfitError
 from config.config import GeneralConfig
+from config.own import source_files
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_files import COPIED_TO
@@ -99,6 +100,8 @@ class Experiment:
         """True if the run was asked to stop."""
         self.facts = dict(facts or {})
         """Entries of run.json about this session, such as its command line."""
+        self.code: Mapping[str, bytes] = {}
+        """Files of the user's own code."""
         self.make_console = make_console
         self.say = say
         """Prints a line before there is a console."""
@@ -139,6 +142,8 @@ class Experiment:
             self.opened = True
             with self._saving():
                 run_files.write_start(self.task, self.config, self.start, self.facts)
+                if self.start.saved is None or self.start.branch:
+                    run_files.write_code(self.task, self.code)
                 self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
                 for note in self._notes():
                     self.console.note(note)
@@ -147,6 +152,7 @@ class Experiment:
                 self._load()
                 if continues:
                     run_files.write_settings(self.task, self.config)
+                    run_files.write_code(self.task, self.code)
                     if self.trainer.stop_reason() is None:  # it may be killed before its higher limit
                         self._tell_of_the_best(begun)
                         self.task.write_run({"finished": False, "outcome": None})
@@ -243,6 +249,10 @@ class Experiment:
         self.numbers = exactness.facts(config, backend.agent.device)
         if drawing := {layer for agent in backend.agent.by_policy().values() for layer in agent.drawing_layers()}:
             self.numbers[exactness.DRAWN] = sentences.DRAWN.format(layers=", ".join(sorted(drawing)))
+        self.code = source_files.of(config.own_modules)
+        if self.code:
+            self.numbers[exactness.CODE] = source_files.digests(self.code)
+            self.facts = {**self.facts, exactness.CODE: self.numbers[exactness.CODE]}
         for step in backend.agent.gradient_steps():
             step.tell, step.give_up = self.console.note, self._without_compiling
         facts = {

@@ -14,7 +14,7 @@ from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
 from config.tell.language import UserError
 from framework.assemble import build, offline
-from framework.disk.atomic import write_whole
+from framework.disk.atomic import ensure_folder, write_whole
 from framework.disk.task_dir import FAILED, TaskDir
 from framework.runs.exactness import Exactness
 from framework.runs.resume import Start
@@ -57,6 +57,15 @@ def write_settings(task: TaskDir, config: RunConfig) -> None:
     for path, text in ((task.config, settings.to_yaml()), (task.params, plain)):
         data = text.encode()
         if not path.is_file() or read_regular(path, MAX_BYTES) != data:
+            write_whole(path, data)
+
+
+def write_code(task: TaskDir, files: Mapping[str, bytes]) -> None:
+    """Writes copies of the files of the user's own code, where they changed. Nothing is ever imported from them."""
+    for name, data in files.items():
+        path = task.code / name
+        ensure_folder(path.parent)
+        if not path.is_file() or path.stat().st_size != len(data) or read_regular(path, len(data)) != data:
             write_whole(path, data)
 
 

@@ -350,6 +350,17 @@ def test_settings_that_change_the_task_are_named(capsys: pytest.CaptureFixture[s
     assert "The series differ in general_cfg.max_step, env_cfg.gravity: they learn different tasks" in said
 
 
+def test_versions_of_own_code_are_named_where_runs_have_different_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    make_run(TASKS / "a", code={"walk.py": "1", "mine/sizes.py": "1"})
+    make_run(TASKS / "b", code={"walk.py": "2", "mine/sizes.py": "1", "mine/other.py": "1"})
+    make_run(TASKS / "c")
+    assert run("compare", "a", "b", "c") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The runs were trained with different versions of your own code: walk.py. code/ of each run" in said
+    assert run("compare", "b", "c") == 0
+    assert "your own code" not in capsys.readouterr().out
+
+
 def test_the_limit_of_the_environment_itself_may_be_that_of_the_other_series(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -1,6 +1,7 @@
 """An environment or a program that changes the working directory neither splits a run nor hides where it is."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,18 @@ DQN = (
     "algo_cfg.learning_starts=10", "algo_cfg.batch_size=4",
     "algo_cfg.value_layers=[{layer_type: linear, layer_size: [4], activation: relu}]",
 )  # fmt: skip
-FILES = {"config.yaml", "run.json", "models", "results", "logs", "tb_logs", "report.html", "params.json", ".lock"}
+FILES = {
+    "code",
+    "config.yaml",
+    "run.json",
+    "models",
+    "results",
+    "logs",
+    "tb_logs",
+    "report.html",
+    "params.json",
+    ".lock",
+}
 
 
 @pytest.fixture
@@ -64,6 +76,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The working directory, with a module of an environment."""
     (tmp_path / "wander.py").write_text(WANDERS)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "wander", raising=False)  # that of another test, whose file is gone
     yield tmp_path
     os.chdir(tmp_path)
 
