@@ -1,6 +1,9 @@
 """The preset of a run: which one is meant, what of it counts, and what it promises."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from config.config import GeneralConfig
@@ -129,6 +132,10 @@ class PresetChoice:
         ours = str(values.get("algo_name") or theirs)
         if self.stack.same("algo_name", theirs, ours):
             return "", path
+        package, _ = self.stack.find("algo_name", ours)
+        if package and any(self.stack.same("algo_name", theirs, parent) for parent in _parents(package)):
+            self.promises = False
+            return "", path
         return tr("{path} is for {theirs}, and algo_name is {ours}", path=path, theirs=theirs, ours=ours), path
 
     def _nearest_preset(self, say: bool = False) -> Path | None:
@@ -142,7 +149,24 @@ class PresetChoice:
         path = presets.find(name, family_name, self.root, self._is_for_kind)
         run = package.Config.RUN if package else {}
         self.stack.notes += presets.notes(path, algo, family_name, run, self.root) if say else ()
+        if say and path is None and package and "." in algo:
+            self._note_of_parents(package, family_name)
         return path
+
+    def _note_of_parents(self, package: ModuleType, env: str) -> None:
+        """Notes the preset of the algorithm that one of the user's own inherits its settings from: without it the two
+        are compared with different settings."""
+        for parent in _parents(package):
+            if path := presets.find(parent, env, self.root, self._is_for_kind):
+                name = f"{path.parent.name}/{path.stem}"
+                self.stack.notes.append(
+                    tr(
+                        "{parent} has a preset for it: general_cfg.preset={name} begins with that",
+                        parent=parent,
+                        name=name,
+                    )
+                )
+                return
 
     def _is_for_kind(self, preset: Path) -> bool:
         """Returns True if a preset is for the kind of environment that is written, or none is written."""
@@ -205,6 +229,14 @@ class PresetChoice:
             if source.written
             for key, value in source.sections.get("env_cfg", {}).items()
         )
+
+
+def _parents(package: ModuleType) -> Iterator[str]:
+    """Yields the algorithms whose settings those of an algorithm inherit from, the nearest first."""
+    for base in package.Config.__mro__[1:]:
+        parent = sys.modules.get(base.__module__.rpartition(".")[0])
+        if parent is not None and parent is not package and (name := getattr(parent, "NAME", "")):
+            yield name
 
 
 def _settings(preset: Path, section: str) -> dict[str, Any]:

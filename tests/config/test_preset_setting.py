@@ -12,6 +12,15 @@ from main import main
 
 PRESET = str(Path(__file__).parents[2] / "presets" / "CartPole-v1" / "PPO.yaml")
 WORDS = {"general_cfg": {"seed": 3, "compile": "off", "kernels": {}}, "algo_cfg": {"gamma": 0.9}}
+VARIANT = """\
+from algos.ppo.config import Config as Family
+
+NAME, ALIASES = "OwnPPO", ()
+
+
+class Config(Family):
+    pass
+"""
 FILE = """\
 general_cfg: {algo_name: PPO, seed: 3, compile: off, kernels: {}, %s}
 algo_cfg: {gamma: 0.9}
@@ -41,6 +50,27 @@ def in_a_file(key=""):
 
 def typed(*words):
     return loaded(None, *LINE, *words, algo="PPO", env="CartPole-v1")
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A variant of PPO of the user's own."""
+    (tmp_path / "own_variants" / "ppo").mkdir(parents=True)
+    (tmp_path / "own_variants" / "ppo" / "__init__.py").write_text(VARIANT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "own_variants.ppo"
+
+
+def test_a_variant_of_ones_own_may_begin_with_the_preset_of_its_parent(mine):
+    words = (f"general_cfg.algo_name={mine}", "env_cfg.id=CartPole-v1")
+    without = loaded(None, *words, allow_import=["own_variants"])
+    assert without.preset is None
+    assert "PPO has a preset for it: general_cfg.preset=CartPole-v1/PPO begins with that" in without.notes
+    config = loaded(None, *words, "general_cfg.preset=CartPole-v1/PPO", allow_import=["own_variants"])
+    assert (config.preset, config.algo.gamma, config.env.n_envs) == (PRESET, 0.98, 32)
+    assert config.expected_return is None, "the preset promises a return of PPO"
+    with pytest.raises(ConfigError, match="is for DQN, and algo_name is own_variants"):
+        loaded(None, *words, "general_cfg.preset=CartPole-v1/DQN", allow_import=["own_variants"])
 
 
 @pytest.mark.parametrize(
