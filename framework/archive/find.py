@@ -21,13 +21,29 @@ MOST_TESTS = 200
 """Number of the newest tests that are looked at."""
 
 
-def find(words: Iterable[str], root: Path) -> list[Path]:
-    """Returns the folders of the runs in the order of the words, none twice. root: folder of the names."""
-    folders: dict[Path, Path] = {}
+def find(words: Iterable[str], root: Path) -> dict[Path, str]:
+    """Returns the folders of the runs in the order of the words, none twice, and the word of those that one joins:
+    A+B, empty for others. root: folder of the names."""
+    folders: dict[Path, tuple[Path, str]] = {}
     for word in words:
-        for folder in _named(word, root):
-            folders.setdefault(folder.resolve(), folder)
-    return list(folders.values())
+        parts = _parts(word, root)
+        for folder in (folder for part in parts for folder in _named(part, root)):
+            folders.setdefault(folder.resolve(), (folder, word if len(parts) > 1 else ""))
+    return dict(folders.values())
+
+
+def _parts(word: str, root: Path) -> list[str]:
+    """Returns the names that a word joins by plus signs; one if it is a name itself."""
+    parts = word.split("+")
+    return [word] if not all(parts) or is_url(word) or _place(word, root) else parts
+
+
+def _place(word: str, root: Path) -> Path | None:
+    """Returns the file or folder of a name; None if there is none."""
+    try:
+        return next((path for path in (root / word, Path(word)) if path.exists()), None)
+    except (OSError, ValueError) as error:
+        raise TaskDirError("{word!r} cannot be read: {error}", word=word, error=error) from None
 
 
 def _named(word: str, root: Path) -> list[Path]:
@@ -37,10 +53,7 @@ def _named(word: str, root: Path) -> list[Path]:
         if runs := [run for folder in copies.find(word) for run in _runs(folder)]:
             return runs
         raise _none(word)
-    try:
-        place = next((path for path in (root / word, Path(word)) if path.exists()), None)
-    except (OSError, ValueError) as error:
-        raise TaskDirError("{word!r} cannot be read: {error}", word=word, error=error) from None
+    place = _place(word, root)
     if place is not None:
         if runs := _runs(place):
             return runs

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -67,14 +67,15 @@ class Series:
         return self.runs[0]
 
 
-def gather(folders: Collection[Path]) -> dict[str, list[Series]]:
+def gather(folders: Mapping[Path, str]) -> dict[str, list[Series]]:
     """Returns the series of each environment, in the order of the folders, with their names. Runs of two groups are two
-    series, even if their settings are equal; so are two runs with the same seed: code or machine may differ."""
+    series, even if their settings are equal, unless a word joins them; so are two runs with the same seed: code or
+    machine may differ. folders: that of each run, with the word that joins it to others; empty without one."""
     groups: dict[Any, Series] = {}
     for run in map(trained, each(tr("reading settings"), folders, tr("runs"))):
         settings, place = distinguishing(run), 0
         while True:
-            key = (run.group, json.dumps(settings, sort_keys=True, default=str), place)
+            key = (folders[run.folder] or run.group, json.dumps(settings, sort_keys=True, default=str), place)
             if key not in groups:
                 groups[key] = Series(run, settings)
             elif any(run.seed == other.seed for other in groups[key].runs):

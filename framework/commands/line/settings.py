@@ -44,7 +44,7 @@ OF_RESUME = {
     "--into": tr("--resume continues in the run's own folder; leave out --into"),
     "--seeds": tr(
         "--resume continues runs that have begun, or a group that has its own seeds, and --seeds starts others; leave "
-        "--seeds out, or train further seeds as a new group and look at both: {program} compare GROUP NEW_GROUP",
+        "--seeds out, or train further seeds as a new group, and take both as one: {program} compare GROUP+NEW OTHER",
         program=PROGRAM,
     ),
 }

@@ -350,6 +350,21 @@ def test_settings_that_change_the_task_are_named(capsys: pytest.CaptureFixture[s
     assert "The series differ in general_cfg.max_step, env_cfg.gravity: they learn different tasks" in said
 
 
+def test_a_plus_sign_makes_one_series_of_further_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    make_group(TASKS / "group", [1, 2])
+    make_group(TASKS / "more", [3], first=3)
+    make_run(TASKS / "one", seed=4)
+    make_run(TASKS / "again", seed=2)
+    make_run(TASKS / "slow", seed=5, learning={"lr": 0.5})
+    assert seeds_of("group", "more", "one") == {"DQN": [1, 2], "DQN (2)": [3], "DQN (3)": [4]}
+    assert seeds_of("group+more+one") == {"DQN": [1, 2, 3, 4]}
+    assert sorted(seeds_of("group+again+slow").values()) == [[1, 2], [2], [5]]
+    make_run(TASKS / "a+b", seed=9)
+    assert seeds_of("a+b") == {"DQN": [9]}, "a name of its own"
+    assert run("compare", "group+none", "one") == 2
+    assert "there is no run 'none'" in capsys.readouterr().err
+
+
 def test_versions_of_own_code_are_named_where_runs_have_different_ones(capsys: pytest.CaptureFixture[str]) -> None:
     make_run(TASKS / "a", code={"walk.py": "1", "mine/sizes.py": "1"})
     make_run(TASKS / "b", code={"walk.py": "2", "mine/sizes.py": "1", "mine/other.py": "1"})

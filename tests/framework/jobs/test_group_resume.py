@@ -189,7 +189,10 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(
         ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
         ("general_cfg.max_update=900",): "general_cfg.max_update: the runs of the group end by max_total_step; give a ",
         ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
-        ("--seeds", "1..3"): "train further seeds as a new group and look at both: python main.py compare ",
+        (
+            "--seeds",
+            "1..3",
+        ): "train further seeds as a new group, and take both as one: python main.py compare GROUP+NEW ",
         ("--pause-at-step", "9"): "--pause-at-step and --no-evaluation are for training one run",
         ("--config", '{"lr": 0.1}'): "a group keeps its own settings; leave out --yaml, ",
     }.items():
