@@ -16,6 +16,8 @@ from framework.errors import JoystickError
 
 MOST_NAMED = 4
 """Number of weights that a message names."""
+MOMENTS = ".moments.mean"
+"""End of the name of the mean by which a network normalizes observations."""
 
 
 class Fitting(NamedTuple):
@@ -44,10 +46,16 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     learner = agent.by_policy()[""]
     ours = {part: state[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
     arrays, new, behind_new = _fit(ours, theirs)
+    unlike = ""
+    if ours and _normalizes(theirs) != _normalizes(ours):
+        unlike = tr(
+            "; one of the two runs normalizes observations, and the other does not, so that their networks differ: "
+            "give both the same algo_cfg.normalize_obs"
+        )
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
         why = _no_weights(saved, new, config.algo_package.NAME)
-        raise ConfigError(f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED))
+        raise ConfigError(f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED) + unlike)
     text = tr("weights of {saved}: {names}", saved=saved, names=_listed(taken, new))
     if new:
         text = tr("{taken}; new: {names}", taken=text, names=_listed(new, taken))
@@ -57,7 +65,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
             "same, such as algo_cfg.actor_layers",
             networks=", ".join(behind_new),
         )
-    return Fitting(arrays, text)
+    return Fitting(arrays, text + unlike)
 
 
 def _fit(
@@ -85,6 +93,12 @@ def _fit(
                     unlike = tr(" ({there} there, {here} here)", there=_shape(tensor), here=_shape(weight))
                 new.append(f"{part}.{key}{unlike}")
     return arrays, new, behind_new
+
+
+def _normalizes(state: Mapping[str, Any]) -> bool:
+    """Returns True if networks of this state have moments of the observations."""
+    networks = [weights for weights in state.values() if isinstance(weights, Mapping)]
+    return any(str(key).endswith(MOMENTS) for weights in networks for key in weights)
 
 
 def _no_weights(saved: str, new: Sequence[str], algorithm: str) -> str:

@@ -48,6 +48,14 @@ def test_weights_of_the_same_name_and_shape_are_taken_and_the_others_are_named(c
     assert "; networks.actor, networks.critic: the layers differ from those there, and what is taken is of" in shown
 
 
+@pytest.mark.parametrize(("word", "code"), [("algo_cfg.normalize_obs=true", 2), ("algo_cfg.normalize_obs=false", 0)])
+def test_networks_that_differ_by_the_normalization_of_observations_say_so(word: str, code: int, capsys: Any) -> None:
+    assert a2c("first", "algo_cfg.normalize_obs=false") == 0
+    assert a2c("second", "general_cfg.start_from=first", "--dry-run", word) == code
+    shown = "".join(capsys.readouterr())
+    assert ("give both the same algo_cfg.normalize_obs" in shown) == (code == 2)
+
+
 def test_an_algorithm_without_networks_says_so(capsys: Any) -> None:
     assert a2c("first") == 0
     words = ("--algo", "Expert", "--env", "mini", "--into", "tasks/second", "general_cfg.start_from=first")
