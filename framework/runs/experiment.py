@@ -62,6 +62,7 @@ from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, initial_weights, run_files, supervisor_pipe
 from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, FinalOutput
+from framework.runs.remarks import beforehand
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.screen import outcome
@@ -387,6 +388,8 @@ class Experiment:
         for policy in planned.policies:
             if policy.slots is not None and policy.slots.meets_random:
                 yield tr("evaluations play one agent of {policy} against random ones", policy=policy.name)
+        if self.start.saved is None:
+            yield from beforehand(self.config, planned, self.spec.rows)
         size = resources.journal_bytes(self.config, planned)
         if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):  # a run that goes on has said it
             yield tr("disk space for the replay buffer: up to {size:,.0f} MiB (models/journal)", size=size / 2**20)
@@ -568,8 +571,9 @@ class Experiment:
         self.console.warn(
             tr(
                 "two evaluations began episodes of one seed differently: the environment draws random numbers that its "
-                "seed does not decide, so that scores vary by chance and the run cannot be repeated; an environment "
-                "of your own should draw from self.np_random alone"
+                "seed does not decide, or keeps something from one episode to the next, so that scores vary by chance "
+                "and the run cannot be repeated; an environment of your own should draw from self.np_random alone, and "
+                "set all that changes in reset"
             )
         )
 

@@ -1,4 +1,4 @@
-"""Remarks at the end of a run, on what a newcomer would wonder about."""
+"""Remarks on a run, on what a newcomer would wonder about: before its first step, and at its end."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,19 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 from algos.base import EnvSpec
 from config.config import RUN_LIMITS
 from config.model.arrays import Array
+from config.model.memory_spec import ReplaySpec
 from config.read.loader import RunConfig
 from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import Table
 from framework.loop.iteration import Count
-from framework.policies.policy_plan import PolicyPlan, plan
+from framework.policies.policy_plan import Plan, PolicyPlan, plan
 from framework.screen.formatting import counted, short
 
 OVERSHOOT = 1.05
 """Share of a limit above which the summary says why training went beyond it."""
+LONG = 2.0
+"""Number of times its limit of steps that a run takes before it is said beforehand."""
 LEAST_STEPS = 1000
 """Number of steps below which a run tries its settings out, and cannot have learned much."""
 MOST_RANDOM = 0.5
@@ -27,6 +30,46 @@ LEAST_ENTROPY = 1e-3
 """Entropy below which a policy does not try other actions any more."""
 MOST_TIMES = 20
 """Factor by which estimates exceed the largest possible value before they are said to: a few times are usual."""
+
+
+def beforehand(config: RunConfig, planned: Plan, rows: int) -> Iterator[str]:
+    """Yields what the limit of steps leaves no room for: learning, actions of the policy, or the limit itself, since a
+    round is played to its end. rows: of the environment."""
+    limit, every = config.general.max_total_step, planned.fragment * rows
+    if limit <= 0 or not planned.learning:
+        return
+    end = math.ceil(limit / every) * every
+    for policy in planned.learning:
+        spec, section = policy.memory, policy.section
+        if spec.data is not None:
+            continue
+        if isinstance(spec, ReplaySpec) and spec.warmup > end * policy.per_row:
+            yield tr(
+                "the run ends at step {end:,}, before its first update: {section}.learning_starts or batch_size is "
+                "{warmup:,}",
+                end=end,
+                section=section,
+                warmup=spec.warmup,
+            )
+        elif (steps := getattr(policy.algo, "start_steps", 0)) >= end:
+            yield tr(
+                "the run ends at step {end:,}, and all of its actions are random: {section}.start_steps is {steps:,}",
+                end=end,
+                section=section,
+                steps=steps,
+            )
+    if end > LONG * limit:
+        shortest = min(planned.learning, key=lambda policy: policy.memory.fragment)
+        key = "train_fre" if isinstance(shortest.memory, ReplaySpec) else "batch_size"
+        yield tr(
+            "the run takes {end:,} steps: the limit of {limit:,} is checked every {every:,} steps; a smaller "
+            "{section}.{key} does so earlier",
+            end=end,
+            limit=limit,
+            every=every,
+            section=shortest.section,
+            key=key,
+        )
 
 
 def remarks(

@@ -19,6 +19,7 @@ from framework.loop.curriculum import Phases
 from framework.memory.offline_data import OfflineData
 from framework.policies.policy_plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
+from framework.runs.remarks import beforehand
 from framework.screen.formatting import byte_size, counted
 from framework.screen.stages import stage
 from framework.screen.tables import entry
@@ -67,6 +68,7 @@ def _lines(config: RunConfig) -> list[str]:
             *([entry("start_from", fitting.text)] if fitting else []),
             *(line for policy in its.learning for line in _data(data[policy.name])),
             *(line for policy in its.learning for line in _memory(config, policy, windows)),
+            *(entry(tr("note"), text) for text in beforehand(config, its, spec.rows)),
             entry(
                 tr("checkpoint"),
                 tr("about {size} each, and what is new in the memory since the last one", size=byte_size(per_save)),

@@ -20,7 +20,7 @@ class Drawn(gymnasium.Env):
     action_space = gymnasium.spaces.Discrete(2)
 
     def __init__(self, start: str = "seed", end: str = "seed", late: str = "seed") -> None:
-        self._start, self._end, self._late = start, end, late
+        self._start, self._end, self._late, self._kept = start, end, late, 1.0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
@@ -33,11 +33,14 @@ class Drawn(gymnasium.Env):
         return self._drawn(self._end), reward, self._steps == 20, False, {}
 
     def _drawn(self, source: str) -> np.ndarray:
+        if source == "kept":  # goes on from the episode before
+            self._kept = self._kept * 0.9
+            return np.array([self._kept], np.float32)
         number = {"seed": self.np_random.random, "program": random.random}[source]()
         return np.array([number], np.float32)
 
 
-@pytest.mark.parametrize("source", ["start=program", "end=program", "late=program", ""])
+@pytest.mark.parametrize("source", ["start=program", "end=program", "late=program", "start=kept", ""])
 def test_a_run_whose_seeds_do_not_decide_its_episodes_says_that_it_cannot_be_repeated(
     source: str, tmp_path: Path
 ) -> None:
@@ -51,4 +54,4 @@ def test_a_run_whose_seeds_do_not_decide_its_episodes_says_that_it_cannot_be_rep
     assert verdict["exact"] == exact
     assert ("the environment draws random numbers" in "".join(verdict["inexact_because"])) != exact
     said = (folder / "logs" / "log.txt").read_text(encoding="utf-8")
-    assert said.count("draw from self.np_random alone") == (not exact)
+    assert said.count("draw from self.np_random alone, and set all that changes in reset") == (not exact)

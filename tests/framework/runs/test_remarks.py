@@ -67,3 +67,39 @@ def test_a_run_that_dice_played_says_so_at_its_end(
     assert "100% of the actions were still random at the end" in Path("tasks/dice/report.html").read_text()
     assert main(["--algo", "DQN", *words, "algo_cfg.epsilon_decay=100", "--into", "tasks/few"]) == 0
     assert "still random" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("algo", "words", "text"),
+    [
+        ("DQN", ["learning_starts=10000"], "ends at step 600, before its first update: algo_cfg.learning_starts or"),
+        ("DQN", ["learning_starts=600"], ""),
+        ("DQN", ["learning_starts=700", "train_fre=256"], ""),  # it ends at step 768
+        ("DQN", ["learning_starts=100", "train_fre=5000"], "takes 5,000 steps: the limit of 600 is checked every 5"),
+        ("PPO", ["batch_size=100000"], "takes 100,000 steps: the limit of 600 is checked every 100,000 steps; a "
+         "smaller algo_cfg.batch_size"),
+        ("PPO", ["batch_size=1024"], ""),
+        ("SAC_D", ["learning_starts=100", "start_steps=600"], "all of its actions are random: algo_cfg.start_steps is"),
+        ("SAC_D", ["learning_starts=100", "start_steps=599"], ""),
+    ],
+)  # fmt: skip
+def test_what_the_limit_of_steps_leaves_no_room_for_is_said_before_the_run(
+    algo: str, words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [f"algo_cfg.{word}" for word in words]
+    general = ["general_cfg.preset=null", "general_cfg.max_total_step=600"]
+    assert main(["--algo", algo, "--env", "CartPole-v1", *general, *settings, "--dry-run"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert text in shown if text else not shown.count(" note ")
+
+
+def test_a_run_without_room_for_an_update_says_so_first_and_a_resume_of_it_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["general_cfg.online_eval=false", "general_cfg.online_eval_episode=1", "general_cfg.save_fig=false"]
+    words += ["algo_cfg.learning_starts=1000", "general_cfg.max_total_step=100", "algo_cfg.train_fre=1"]
+    assert main(["--algo", "DQN", *words, "--into", "tasks/short"]) == 0
+    assert "the run ends at step 100, before its first update" in capsys.readouterr().out.partition("evaluation:")[0]
+    assert main(["resume", "short", "general_cfg.max_total_step=200"]) == 0
+    assert "before its first update" not in capsys.readouterr().out
