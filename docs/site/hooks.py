@@ -19,6 +19,7 @@ BROKEN_LINE = re.compile(
 )
 """A line break between two Chinese characters, or after full-width punctuation, which a browser shows as a blank."""
 CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
+CELL = re.compile(r"<td.*?</td>", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)[^)\s]*\)")
 
 
@@ -63,7 +64,9 @@ def pairs(names: Collection[str]) -> dict[str, str]:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Joins the broken lines of Chinese text."""
+    """Joins the broken lines of Chinese text. Code within a table loses the backslash before a bar, which GitHub needs
+    and does not show."""
+    html = CELL.sub(lambda cell: cell[0].replace("\\|", "|"), html)
     if not is_chinese(page.file.src_uri):
         return html
     parts = CODE.split(html)

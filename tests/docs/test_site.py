@@ -95,6 +95,13 @@ def test_broken_lines_of_chinese_text_have_no_blank(site: Path) -> None:
         assert not re.findall(r".{9}[、，。：；（）]\n.{9}", inside), path
 
 
+def test_code_in_a_table_has_no_backslash_before_a_bar(site: Path) -> None:
+    """GitHub needs one there, and does not show it."""
+    for page in (path.read_text(encoding="utf-8") for path in site.rglob("*.html")):
+        assert not [cell for cell in re.findall(r"<td.*?</td>", page, re.DOTALL) if r"\|" in cell]
+    assert "<code>r + alpha clip(T log pi(a|s), l0, 0)" in text_of(site, "algos/btr/index.html")
+
+
 @pytest.mark.skipif(chromium.PROGRAM is None, reason="needs Chromium")
 @pytest.mark.parametrize(
     ("page", "typed", "found"),
