@@ -39,6 +39,8 @@ ENGLISH = {
 """Page in English by its page in Chinese."""
 NOTEBOOKS = {path: path.with_name(path.name.replace(".zh", "")) for path in ROOT.glob("docs/notebooks/*.zh.*")}
 """Notebook in English by the one in Chinese."""
+PICTURES = {path: path.with_name(path.name.replace("_zh", "")) for path in ROOT.glob("docs/images/*_zh.*")}
+"""Picture with English words by the one with Chinese ones."""
 QUICKSTART = ROOT / "tests" / "data" / "quickstart.yaml"
 
 COMMAND = re.compile(r"(?:^|`)python main\.py\b([^`\n]*)", re.MULTILINE)
@@ -143,7 +145,8 @@ def target(page: Path, link: str) -> str:
         return link
     path, _, anchor = link.partition("#")
     aim = (page.parent / path).resolve() if path else page.resolve()
-    english = {chinese.resolve(): page.resolve() for chinese, page in (ENGLISH | NOTEBOOKS).items()}.get(aim, aim)
+    pairs = (ENGLISH | NOTEBOOKS | PICTURES).items()
+    english = {chinese.resolve(): page.resolve() for chinese, page in pairs}.get(aim, aim)
     if anchor and english != aim:
         anchor = anchors(english)[anchors(aim).index(anchor)]
     return f"{english}#{anchor}"
