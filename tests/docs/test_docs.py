@@ -199,8 +199,9 @@ def test_the_chinese_index_says_which_pages_are_in_english() -> None:
     for cell in re.findall(r"^\| (\[.*?) \|", rows, re.MULTILINE):
         in_english = {link.endswith(".md") and link.startswith("../") for link in LINK.findall(cell)}
         assert in_english == {cell.endswith("（英文）")}, cell
-    translated = algorithms.partition("有中文页面")[0].strip().split("、")
-    assert {word.lower() for word in translated} == {path.stem for path in (ZH / "algos").glob("*.md")}
+    pages = {path.stem for path in (ZH / "algos").glob("*.md")}
+    assert set(re.findall(r"\]\((.*?)\)", algorithms)) == {f"algos/{page}.md" for page in pages}
+    assert pages == {path.parent.name for path in (ROOT / "algos").glob("*/README.md")}
 
 
 @pytest.mark.parametrize(("picture", "kib"), [("lunar_lander.gif", 400), ("report.png", 200)])
@@ -294,6 +295,8 @@ def test_the_pages_on_the_task_directory_name_what_the_folder_of_a_test_lacks(
 
 OF_CONSTRUCTORS = {"config", "distribution_mode", "env_name", "frame_skip", "n_agents", "num_levels", "seed"}
 """Arguments of environments of packages that the pages name."""
+OF_TUTORIALS = {"power"}
+"""Settings of algorithms that a tutorial writes."""
 
 
 def test_the_settings_that_the_pages_name_exist() -> None:
@@ -306,7 +309,8 @@ def test_the_settings_that_the_pages_name_exist() -> None:
         "general_cfg": set(GeneralConfig.model_fields),
         "env_cfg": {*fields, "max_episode_steps", "size", *OF_CONSTRUCTORS},
     }
-    known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
+    fields = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
+    known["algo_cfg"] = fields | OF_TUTORIALS
     for page in PAGES:
         for section, key in re.findall(r"\b(general_cfg|algo_cfg|env_cfg)\.(\w+)", text(page)):
             assert key in known[section], f"{name(page)}: {section}.{key}"
