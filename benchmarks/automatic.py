@@ -80,8 +80,9 @@ def preset(task: Task) -> tuple[str, float, float] | None:
     rows = json.loads(ROWS.read_text(encoding="utf-8"))
     found = []
     for name, entry in rows.items():
-        env, _, algo = name.removesuffix(", short").rpartition("/")
-        if env == task.name and 0 < max(entry["steps"]) <= task.steps:
+        env, _, algo = name.rpartition("/")
+        is_whole = not name.endswith(", short")  # else it is the beginning of a longer run
+        if is_whole and env == task.name and 0 < max(entry["steps"]) <= task.steps:
             found.append((float(np.mean(entry["best"])), algo, float(entry["random"])))
     if not found:
         return None

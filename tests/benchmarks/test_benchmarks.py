@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks import (
+    automatic,
     bottleneck,
     data_layer,
     learning,
@@ -336,6 +337,11 @@ def test_the_presets_are_those_that_were_measured() -> None:
         if row.name in results and results[row.name]["settings"] != row.settings()
     ]  # fmt: skip
     assert not changed
+
+
+def test_the_table_of_what_algo_auto_learns_is_that_of_the_rows() -> None:
+    results = json.loads(automatic.RESULTS.read_text(encoding="utf-8"))
+    assert f"\n{automatic.table(results)}\n" in (automatic.ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
 def test_a_goal_is_not_reached_with_fewer_seeds_and_the_random_policy_is_that_of_the_environment() -> None:
