@@ -70,6 +70,9 @@ def text(words: str) -> str:
 def module(words: str) -> str:
     """Returns the name of a module or package; a file such as walk.py is one, too."""
     name = text(words)
+    if "," in name:
+        every = " ".join(f"--allow-import {package}" for package in filter(None, name.replace(" ", "").split(",")))
+        raise InvalidArgument("invalid package {name!r}: each has a flag of its own: {every}", name=name, every=every)
     try:
         return own_env.module_of(name) if name.endswith(".py") else name.removeprefix("./")
     except own_env.OwnEnvError as error:

@@ -62,7 +62,7 @@ from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, initial_weights, run_files, supervisor_pipe
 from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, FinalOutput
-from framework.runs.remarks import beforehand
+from framework.runs.remarks import OVERSHOOT, beforehand
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.screen import outcome
@@ -505,11 +505,15 @@ class Experiment:
                     continuation=self._continuation(),
                 )
             )
-        elif 0 < self.config.general.max_episode < self.trainer.count.episode:
-            played = counted(self.trainer.count.episode, "episode")
-            limit = self.config.general.max_episode
-            self.console.note(
-                tr("{played} for max_episode {limit}: the last round was played to its end", played=played, limit=limit)
+        elif 0 < (limit := self.config.general.max_episode) < self.trainer.count.episode:
+            say = self.console.warn if self.trainer.count.episode > OVERSHOOT * limit else self.console.note
+            say(
+                tr(
+                    "{played} for max_episode {limit}: the last round, of {every:,} steps, was played to its end",
+                    played=counted(self.trainer.count.episode, "episode"),
+                    limit=limit,
+                    every=plan(self.config, self.spec).fragment * self.spec.rows,
+                )
             )
         if self.stopping():
             self.trainer.save()

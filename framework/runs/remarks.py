@@ -19,7 +19,7 @@ from framework.policies.policy_plan import Plan, PolicyPlan, plan
 from framework.screen.formatting import counted, short
 
 OVERSHOOT = 1.05
-"""Share of a limit above which the summary says why training went beyond it."""
+"""Share of a limit above which a warning says why training went beyond it."""
 LONG = 2.0
 """Number of times its limit of steps that a run takes before it is said beforehand."""
 LEAST_STEPS = 1000
@@ -97,7 +97,6 @@ def remarks(
         yield from faults(config, spec.action_space, run.episodes, is_poor)
     cfg = config.general
     limits = {
-        "max_episode": (cfg.max_episode, count.episode, "episode"),
         "max_total_step": (cfg.max_total_step, count.step, "step"),
         "max_update": (cfg.max_update, count.update, "update"),
     }

@@ -102,7 +102,9 @@ def test_each_limit_is_answered_with_a_higher_one(
         assert longer(printed)[2:] == [again]
 
 
-@pytest.mark.parametrize(("episodes", "said"), [(3, "4 episodes for max_episode 3: the last round"), (4, "")])
+@pytest.mark.parametrize(
+    ("episodes", "said"), [(3, "warning: 4 episodes for max_episode 3: the last round, of 20 steps,"), (4, "")]
+)
 def test_a_line_says_when_whole_windows_play_more_episodes_than_asked(
     episodes: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

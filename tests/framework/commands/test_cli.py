@@ -139,6 +139,7 @@ def test_flags_reach_the_configuration(
         (["--resume", "", "--algo", "PPO"], "--resume: nothing was given"),
         (["--into", ""], "--into: nothing was given"),
         (["--allow-import", ""], "--allow-import: nothing was given"),
+        (["--allow-import", "a,b.c"], "each has a flag of its own: --allow-import a --allow-import b.c"),
         (["--algo", "PPO", "general_cfg.algo_name=DQN"], "--algo and general_cfg.algo_name both set the algorithm"),
         (["--env", "A-v0", "env_cfg.id=B-v0"], "--env and env_cfg.id both set the environment"),
     ],

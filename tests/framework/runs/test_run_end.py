@@ -543,7 +543,9 @@ def test_a_limit_that_is_overshot_is_explained(capsys: pytest.CaptureFixture[str
     train(
         "run", "general_cfg.algo_name=PPO", "algo_cfg.batch_size=120", "general_cfg.max_episode=1", "algo_cfg.lr=0.001"
     )
-    assert "stopped at 10 episodes: the limit of 1 is checked every 120 steps" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "10 episodes for max_episode 1: the last round, of 120 steps, was played to its end" in printed
+    assert printed.count("10 episodes for") == 1
 
 
 # ------------------------------------------------------------------------------------------- exactness, config
