@@ -11,6 +11,8 @@ COMPARED_AT = ("common", "last")
 """Scores that the command compare compares: at a step that all runs have come to, or the last ones."""
 MOST_SIDE = 9
 """Rows, and columns, of the largest grid of a video."""
+WIDTHS = (1, 40)
+"""Smallest and largest width of a figure for print, in inches."""
 MOST_SEEDS = 1000
 """Number of seeds in one range; more can only be a typing mistake."""
 MOST_MEANT = 20
@@ -99,6 +101,20 @@ def score(words: str) -> float:
         if math.isfinite(value := float(words)):
             return value
     raise InvalidArgument("invalid score {text!r}: use a number, such as 475", text=words[:40])
+
+
+def inches(words: str) -> float:
+    """Returns the width of a figure for print."""
+    least, most = WIDTHS
+    with contextlib.suppress(ValueError):
+        if least <= (value := float(words)) <= most:
+            return value
+    raise InvalidArgument(
+        "invalid width {text!r}: use a number of inches from {least} to {most}, such as 3.25",
+        text=words[:40],
+        least=least,
+        most=most,
+    )
 
 
 def port(words: str) -> int:

@@ -28,6 +28,8 @@ TASK = {"general_cfg.max_step", "general_cfg.score_policy"}
 """Settings outside of env_cfg that do."""
 MOST_IN_A_NAME = 2
 """Number of settings in the name of a series."""
+MOST_TRIED = 30
+"""Number of settings of which those are looked for that tell all series apart."""
 LONGEST_VALUE = 12
 """Characters of a value that is preferred in the name of a series."""
 LONGEST_NAME = 40
@@ -129,13 +131,19 @@ def _name(several: Sequence[Series]) -> None:
 
 
 def _names_of(algorithm: str, alike: Sequence[Series]) -> list[str]:
-    """Returns a name for each series of an algorithm: with fewer settings where these tell the series apart and more
-    are too long to be read whole."""
+    """Returns a name for each series of an algorithm: with its first settings, with fewer where these tell the series
+    apart and more are too long to be read whole, or with later ones where only these tell them apart."""
     common, partial = differing(alike)
-    cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_IN_A_NAME]
+    cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_TRIED]
+    first = cells[:MOST_IN_A_NAME]
     every = []
-    for some in (some for count in range(len(cells), 0, -1) for some in combinations(cells, count)):
-        left_out = " …" if len(some) < len(cells) else ""
+    for some in (
+        some
+        for settings, counts in ((first, range(len(first), 0, -1)), (cells, range(1, MOST_IN_A_NAME + 1)))
+        for count in counts
+        for some in combinations(settings, count)
+    ):
+        left_out = " …" if len(some) < len(first) else ""
         rows = [[f"{path.rpartition('.')[2]}={row[place] or '-'}" for path, row in some] for place in range(len(alike))]
         every.append([printable(" ".join([algorithm, *values])) + left_out for values in rows])
     for names in every:

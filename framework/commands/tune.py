@@ -44,9 +44,9 @@ def check(request: Namespace) -> Iterator[str]:
             yield tr("--resume continues a tuning with its own settings; leave out {flags}", flags=", ".join(named))
     elif not request.yaml:
         word = "general_cfg.preset="
-        named = [text.removeprefix(word) for text in request.overrides if text.startswith(word)]
-        preset = presets.by_name(named[-1]) if named else presets.find(request.algo or "", request.env or "")
-        request.yaml = request.algo and request.env and preset
+        names = [text.removeprefix(word) for text in request.overrides if text.startswith(word)]
+        preset = presets.by_name(names[-1]) if names and request.algo and request.env else None
+        request.yaml = preset or presets.find(request.algo or "", request.env or "")
         if not request.yaml:
             yield tr(
                 "tune needs a file with values to try: --yaml FILE; or --algo and --env that have a preset, with "

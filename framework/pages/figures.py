@@ -30,7 +30,7 @@ from framework.archive.run import RecordedRun
 from framework.disk.atomic import write_whole
 from framework.log import LOGGER
 from framework.pages import fonts, panel
-from framework.pages.axes import LIGHT, dress, legend_columns, legend_inches
+from framework.pages.axes import LEGEND_POINTS, LIGHT, PRINT_POINTS, dress, fit_column, legend_columns, legend_inches
 from framework.pages.panel import label_of, look_of
 from framework.screen.formatting import counted
 
@@ -117,9 +117,11 @@ def _picture_of_runs(
     levels: Mapping[str, float | None] = MappingProxyType({}),
     names: Sequence[str] = (),
     show: bool = False,
+    width: float | None = None,
 ) -> Iterator[Any]:
     """Yields axes for the lines of several runs, and writes the figure once they are drawn. words: title, what stands
-    beside it, labels of returns and steps; levels: returns to compare with, by their names; names: of the lines."""
+    beside it, labels of returns and steps; levels: returns to compare with, by their names; names: of the lines; width:
+    of a column, in inches, in which the figure is printed."""
     figure = _figure(show)
     axes = figure.add_subplot()
     yield axes
@@ -129,7 +131,7 @@ def _picture_of_runs(
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in lines)))
     if len(lines) <= MOST_NAMES:
         _name_lines(axes, lines, names)
-    _save(figure, path)
+    _save(figure, path, width)
     if show:
         _open_window(path)
 
@@ -195,8 +197,10 @@ def comparison(
     over: str,
     levels: Mapping[str, float | None] = MappingProxyType({}),
     show: bool = False,
+    width: float | None = None,
 ) -> None:
-    """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
+    """Draws runs of several experiments: for each of them the mean of its seeds, with its interval. width: of a column,
+    in inches, in which the figure is printed, without a title; None: the usual size."""
     most = max(len(curves) for curves in groups.values())
     beside = counted(len(groups), "run")
     if most > 1:
@@ -204,7 +208,7 @@ def comparison(
         beside = tr("mean of {seeds}, {interval}", seeds=counted(most, "seed"), interval=interval)
     words = (title, beside, shown(quantity), over)
     every = [line for curves in groups.values() for line in curves]
-    with _picture_of_runs(every, path, words, levels, show=show) as axes:
+    with _picture_of_runs(every, path, words, levels, show=show, width=width) as axes:
         for number, (name, curves) in enumerate(groups.items()):
             look = {**look_of(number), "linewidth": 1.8, "label": label_of(name)}
             if len(curves) == 1 or not _draw_mean(axes, curves, look):
@@ -330,15 +334,20 @@ def _draw_reference(axes: Any, value: float | None, name: str) -> None:
         axes.axhline(value, color=LEVELS[name], linewidth=1, linestyle=dashes, zorder=1, label=label)
 
 
-def _save(figure: Any, path: Path) -> None:
-    """Adds the legend and writes the figure in the format of the file's ending; a file is replaced as a whole."""
+def _save(figure: Any, path: Path, width: float | None = None) -> None:
+    """Adds the legend and writes the figure in the format of the file's ending; a file is replaced as a whole. width:
+    of a column, in inches; None: the usual size."""
     from matplotlib import rc_context
 
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    if handles:
+    if width is None:
         figure.set_figheight(figure.get_figheight() + legend_inches(labels))
+        columns, points = legend_columns(labels), LEGEND_POINTS
+    else:
+        columns, points = fit_column(figure, width), PRINT_POINTS
+    if handles:
         figure.legend(
-            handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
+            handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=points,
             columnspacing=1.4, labelcolor=LIGHT.ink,
         )  # fmt: skip
     fonts.fit(figure)

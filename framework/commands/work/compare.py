@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from config.read.arguments import COMPARED_AT
+from config.read.arguments import COMPARED_AT, WIDTHS
 from config.read.loader import ConfigError
 from config.read.paths import as_written
 from config.tell.language import tr
@@ -48,7 +48,7 @@ def run(request: Namespace) -> int:
         screen.say(printable(remark), "yellow")
     folder = new_folder("compare", environments, algorithms, Path(request.into) if request.into else None)
     try:
-        places = _written(result, folder, screen)
+        places = _written(result, folder, screen, request.width)
     except BaseException:
         remove_folder(folder)  # the same command can be typed again, with the same --into
         raise
@@ -58,8 +58,9 @@ def run(request: Namespace) -> int:
     return 0
 
 
-def _written(result: Comparisons, folder: Path, screen: Screen) -> list[tuple[str, Path]]:
-    """Writes the page, the curves and the tables. Returns their names and places."""
+def _written(result: Comparisons, folder: Path, screen: Screen, width: float | None) -> list[tuple[str, Path]]:
+    """Writes the page, the curves and the tables. Returns their names and places. width: of a column, in inches, in
+    which the curves are printed."""
     rows = [row for comparison in result.several for row in table.rows(comparison)]
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
@@ -70,37 +71,39 @@ def _written(result: Comparisons, folder: Path, screen: Screen) -> list[tuple[st
         write_whole(folder / name, content.encode(errors="replace"))
     return [
         (tr("page"), folder / "compare.html"),
-        *((tr("curves"), path) for path in _figures(result.several, folder, screen)),
+        *((tr("curves"), path) for path in _figures(result.several, folder, screen, width)),
         (tr("table"), folder / "compare.csv"),
         (tr("LaTeX"), folder / "compare.tex"),
     ]
 
 
-def _figures(several: Sequence[Comparison], folder: Path, screen: Screen) -> list[Path]:
+def _figures(several: Sequence[Comparison], folder: Path, screen: Screen, width: float | None) -> list[Path]:
     """Draws the curves of each environment as a picture and for print; returns the files for print. A figure that
-    cannot be drawn costs a warning."""
+    cannot be drawn costs a warning. width: in inches, of those for print."""
     names = file_names(comparison.environment for comparison in several)
     prints = []
     for comparison, name in zip(several, names, strict=True):
         stem = "learning_curves" if len(several) == 1 else f"learning_curves_{name}"
-        paths = [folder / f"{stem}{ending}" for ending in (".png", ".pdf")]
+        picture, printed = (folder / f"{stem}{ending}" for ending in (".png", ".pdf"))
         try:
             with stage(tr("drawing the learning curves")):
-                for path in paths:
-                    _curves(comparison)(path)
+                _curves(comparison)(picture)
+                _curves(comparison, width)(printed)
         except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
             why = f"{comparison.environment}: {reason_of(error)}"
             screen.say(printable(tr("warning: cannot draw the learning curves: {error}", error=why)), "yellow")
         else:
-            prints.append(paths[-1])
+            prints.append(printed)
     return prints
 
 
-def _curves(comparison: Comparison) -> Callable[[Path], None]:
-    """Returns what draws the curves of the series of an environment into a file, each the mean of its runs."""
+def _curves(comparison: Comparison, width: float | None = None) -> Callable[[Path], None]:
+    """Returns what draws the curves of the series of an environment into a file, each the mean of its runs. width: of a
+    column, in inches, in which they are printed."""
     return partial(
         figures.comparison, {row.series.name: row.lines for row in comparison.rows if row.lines},
         title=comparison.environment, quantity=comparison.curves.quantity, over=comparison.curves.over,
+        width=width,
     )  # fmt: skip
 
 
@@ -118,8 +121,17 @@ class Compared(list[dict[str, Any]]):
         several = self._result.several
         return html_page.joined(sentence for comparison in several for sentence in words.sentences(comparison))
 
-    def plot(self, environment: str | None = None) -> Picture:
-        """Draws the curves of the series, each the mean of its runs, in an environment: by default the first one."""
+    def plot(self, environment: str | None = None, width: float | None = None) -> Picture:
+        """Draws the curves of the series, each the mean of its runs, in an environment: by default the first one.
+        width: of a column of a paper, in inches; the figure has that width, small letters and no title."""
+        least, most = WIDTHS
+        if width is not None and not (isinstance(width, Real) and least <= width <= most):
+            raise ConfigError(
+                "width: got {width!r:.80}; expected a number of inches from {least} to {most}",
+                width=width,
+                least=least,
+                most=most,
+            )
         several = {comparison.environment: comparison for comparison in self._result.several}
         if environment is not None and environment not in several:
             raise JoystickError(
@@ -128,7 +140,7 @@ class Compared(list[dict[str, Any]]):
                 near=did_you_mean(environment, several),
             )
         chosen = several[environment] if environment is not None else self._result.several[0]
-        return Picture(_curves(chosen), tr("comparison"))
+        return Picture(_curves(chosen, width), tr("comparison"))
 
     def __repr__(self) -> str:
         screen = _Lines()

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -436,6 +437,8 @@ def refused(*words: str) -> None:
         ([], "the following arguments are required: RUN"),
         (["group", "--threshold", "high"], "invalid score 'high': use a number"),
         (["group", "--threshold", "nan"], "invalid score 'nan'"),
+        (["group", "ppo", "--width", "0.5"], "invalid width '0.5': use a number of inches from 1 to 40, such as 3.25"),
+        (["group", "ppo", "--width", "wide"], "invalid width 'wide'"),
         (["group", "--seeds", "1"], "unknown flag --seeds"),
         (["cartpole_dqn", "ppo", "--into", "tasks/group"], "tasks/group exists; --into names a new folder"),
     ],
@@ -620,6 +623,27 @@ def test_a_comparison_is_a_value_with_verdict_figure_and_page_of_a_cell(capsys: 
     assert compared.plot()._repr_png_()[:4] == b"\x89PNG"
     with pytest.raises(JoystickError, match="there is no comparison on 'CartPole-v0'; did you mean"):
         compared.plot("CartPole-v0")
+
+
+def test_the_curves_have_the_width_of_a_column_and_no_title() -> None:
+    make_group(TASKS / "a", [1, 2, 3])
+    make_group(TASKS / "b", [4, 5, 6], algo="PPO")
+    assert run("compare", "a", "b", "--width", "3.25", "--into", "out") == 0
+    assert b"/MediaBox [ 0 0 234 " in Path("out/learning_curves.pdf").read_bytes(), "3.25 inches of 72 points"
+    compared = joystick.compare(["a", "b"])
+    wide, narrow = (compared.plot(width=width).save(f"{width}.svg").read_text() for width in (None, 5))
+    assert [re.search(r'width="(\d+)', picture)[1] for picture in (wide, narrow)] == ["576", "360"]  # type: ignore[index]
+    assert ["CartPole-v1" in picture for picture in (wide, narrow)] == [True, False]
+    with pytest.raises(ConfigError, match="width: got '3in'; expected a number of inches from 1 to 40"):
+        compared.plot(width="3in")  # type: ignore[arg-type]
+
+
+def test_a_later_setting_names_the_series_where_the_first_ones_tell_none_apart() -> None:
+    for place, (size, steps) in enumerate(((40, 100), (40, 200), (80, 300)), start=1):
+        learning = {"batch_size": size, "buffer_size": size}
+        make_run(TASKS / f"run{place}", general={"max_total_step": steps}, learning=learning)
+    [section] = gather(find(["run1", "run2", "run3"], TASKS)).values()
+    assert [series.name for series in section] == [f"DQN max_total_step={steps} …" for steps in (100, 200, 300)]
 
 
 def test_names_with_html_in_them_are_text_in_a_cell() -> None:

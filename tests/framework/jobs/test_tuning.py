@@ -270,7 +270,9 @@ def test_what_is_wrong_is_told_without_what_only_follows_from_it(
 def test_a_preset_takes_the_place_of_a_file_where_words_say_what_to_try(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("tune", "--algo", "PPO", "--env", "CartPole-v1", "algo_cfg.lr={grid: [1e-3, 1e-4]}", "--dry-run") == 0
     assert "2 runs in all" in capsys.readouterr().out
-    words = ("general_cfg.preset=Acrobot-v1/DQN", "algo_cfg.lr={grid: [1e-3, 1e-4]}", "--dry-run")
+    words = ("general_cfg.preset=default", "algo_cfg.lr={grid: [1e-3, 1e-4]}", "--dry-run")
+    assert run("tune", "--algo", "DQN", "--env", "Acrobot-v1", *words) == 0
+    words = ("general_cfg.preset=Acrobot-v1/DQN", *words[1:])
     assert run("tune", "--algo", "DoubleDQN", "--env", "Acrobot-v1", *words) == 0
     assert "2 runs in all" in capsys.readouterr().out
     assert run("tune", "--algo", "PPO", "--env", "Qqqzzz-v0", "algo_cfg.lr={grid: [1e-3, 1e-4]}") == 2
