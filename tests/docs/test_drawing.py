@@ -1,6 +1,5 @@
 """The picture of the architecture names the rooms that there are, in both languages."""
 
-import importlib.util
 import re
 from html import unescape
 from types import ModuleType
@@ -8,17 +7,13 @@ from types import ModuleType
 import pytest
 
 from config.program import ROOT
+from tests.tools.site_scripts import script
 
 
 @pytest.fixture(scope="module")
 def drawing() -> ModuleType:
     """The script that draws the picture."""
-    spec = importlib.util.spec_from_file_location("drawing", ROOT / "docs" / "site" / "drawing.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("drawing")
 
 
 def rooms(package: str) -> set[str]:

@@ -1,6 +1,5 @@
 """The recording of the READMEs: what the script draws is what a terminal shows."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -8,6 +7,7 @@ import pytest
 from PIL import Image
 
 from config.program import ROOT
+from tests.tools.site_scripts import script
 
 IMAGES = ROOT / "docs" / "images"
 
@@ -15,12 +15,7 @@ IMAGES = ROOT / "docs" / "images"
 @pytest.fixture(scope="module")
 def recording() -> ModuleType:
     """The script."""
-    spec = importlib.util.spec_from_file_location("recording", ROOT / "docs" / "site" / "recording.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("recording")
 
 
 def rows(terminal: object) -> list[str]:
