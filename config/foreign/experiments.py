@@ -1,6 +1,8 @@
-"""Several experiments in one command: algorithms to compare, or a file of another library with experiments by name."""
+"""Several experiments in one command: algorithms and environments to compare, or a file of another library with
+experiments by name."""
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,19 +19,29 @@ from config.tell.language import tr
 
 
 def load_all(
-    yaml_path: str | Path | None, overrides: Iterable[str] = (), *, algo: str | None = None, **options: Any
+    yaml_path: str | Path | None,
+    overrides: Iterable[str] = (),
+    *,
+    algo: str | None = None,
+    env: str | None = None,
+    **options: Any,
 ) -> dict[str, RunConfig]:
     """Returns the configuration of each experiment by its name, or a single one without a name. All problems of all
     experiments are reported at once.
 
-    algo: an algorithm, or several with commas between them: an experiment for each. options: those of
-    config.loader.load."""
+    algo, env: an algorithm and an environment, or several with commas between them: an experiment for each pair.
+    options: those of config.loader.load."""
     words = list(overrides)
-    names = [name.strip() for name in algo.split(",")] if algo else []
-    if len(names) > 1:
-        if problem := _not_several(names, yaml_path):
+    algos, envs = _names(algo), _names(env)
+    if len(algos) > 1 or len(envs) > 1:
+        if problem := _not_several("--algo", algos, yaml_path) or _not_several("--env", envs, yaml_path):
             raise ConfigError(problem)
-        return _load_each({name: partial(load, None, words, algo=name, **options) for name in names})
+        loads: dict[str, Callable[[], RunConfig]] = {}
+        for one, where in itertools.product(algos, envs):
+            differing = (one if len(algos) > 1 else "", where if len(envs) > 1 else "")
+            loads[" ".join(filter(None, differing))] = partial(load, None, words, algo=one, env=where, **options)
+        return _load_each(loads)
+    options["env"] = env
     try:
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
@@ -57,20 +69,31 @@ def load_all(
     return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
 
 
-def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
-    """Returns why these algorithms cannot be compared in one command; empty if they can."""
-    if "" in names:
+def _names(text: str | None) -> list[str | None]:
+    """Returns the names between the commas of a flag; None for one that is left out."""
+    return [name.strip() for name in text.split(",")] if text else [None]
+
+
+def _not_several(flag: str, names: Sequence[str | None], yaml_path: str | Path | None) -> str:
+    """Returns why these algorithms or environments cannot be compared in one command; empty if they can."""
+    if len(names) == 1:
+        return ""
+    words = [str(name) for name in names]
+    written = f"{flag} {','.join(words)}"
+    if not all(words):
         return tr(
-            "--algo {names}: names of algorithms with commas between them, such as PPO,DQN", names=",".join(names)
+            "{written}: names with commas between them, such as {example}",
+            written=written,
+            example="PPO,DQN" if flag == "--algo" else "CartPole-v1,Acrobot-v1",
         )
-    if twice := {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}:
-        return tr("--algo {names}: {name} is named twice", names=",".join(names), name=min(twice))
+    if twice := {name for name in words if [other.lower() for other in words].count(name.lower()) > 1}:
+        return tr("{written}: {name} is named twice", written=written, name=min(twice))
     if yaml_path:
         return tr(
-            "--algo {names} takes the preset of each; leave out --yaml, or train with one at a time ({example}) "
+            "{written} takes the preset of each; leave out --yaml, or train with one at a time ({example}) "
             "and then compare: {command}",
-            names=",".join(names),
-            example=f"--algo {names[0]} --yaml {yaml_path} --seeds 1..3",
+            written=written,
+            example=f"{flag} {words[0]} --yaml {yaml_path} --seeds 1..3",
             command=f"{PROGRAM} compare NAME OTHER",
         )
     return ""

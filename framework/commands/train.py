@@ -81,7 +81,8 @@ def run(request: Namespace) -> int:
             return entry.run(config, request.command_line)
         from framework.jobs import many_runs
 
-        title = Path(request.yaml).stem if request.yaml else "_".join(configs)
+        every = dict.fromkeys(word for name in configs for word in name.split())
+        title = Path(request.yaml).stem if request.yaml else "_".join(every)
         words = title, request.command_line, request.seeds, request.jobs
         return entry.guarded(lambda: many_runs.begin(configs, *words, entry.check_training)[1])
 

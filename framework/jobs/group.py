@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -247,11 +248,16 @@ class Group(Job):
             label = tr("Resume {label}, with a higher limit behind it", label=done.label)
             rows.append((label, resume_command(done.task, allowed)))
         if self.unit == "run":
-            return [*rows, (tr("Compare them"), compare_command(self.folder))]
+            return [*rows, *([(tr("Compare them"), compare_command(self.folder))] if self._can_compare() else [])]
         return [*rows, (tr("Compare with another run or group"), f"{compare_command(self.folder)} OTHER")]
 
     def _same_environment(self) -> bool:
         return len({config.env_id for config in self.members.values()}) == 1
+
+    def _can_compare(self) -> bool:
+        """Returns True if two experiments have the same environment, or the group can be compared with another one."""
+        envs = Counter({member.experiment: config.env_id for member, config in self.members.items()}.values())
+        return self._same_environment() or max(envs.values()) > 1
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -299,7 +305,8 @@ class Group(Job):
         rows = [(tr("report"), str(as_written(page)))] if (page := self.refresh()) else []
         rows += [(tr("curves"), str(as_written(figure)))] if figure else []
         rows.append((tr("table"), str(as_written(self.write_table()))))
-        if curves and curves.lines:
+        scored = any(row.mean is not None for row in runs) if curves is None else bool(curves.lines)
+        if scored and self._can_compare():
             rows.append((tr("compare"), compare_command(self.folder) + ("" if groups else " OTHER")))
         for stage in going:
             self.screen.say(tr("{label} is still trained by another process, and goes on", label=stage.label))

@@ -14,7 +14,11 @@ from framework.commands.line.words import help_of, usage
 
 VALUES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
     "--yaml": ("FILE", tr("settings of the run"), arguments.text),
-    "--env": ("ID", tr("environment, or my_env.py; without --yaml, with the nearest preset"), arguments.text),
+    "--env": (
+        "ID",
+        tr("environment, or my_env.py; without --yaml, with the nearest preset. Several, A-v1,B-v1: a run for each"),
+        arguments.text,
+    ),
     "--model": ("N", tr("best (default), latest, or an update"), arguments.model),
     "--episodes": ("N", tr("number of episodes"), arguments.count),
     "--seeds": ("1..5", tr("one run for each of these seeds, side by side"), arguments.seeds),

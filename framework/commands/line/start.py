@@ -118,7 +118,8 @@ def nothing_started(error: "ConfigError") -> int:
 def _unfit(request: argparse.Namespace, runs: int) -> str:
     """Returns which flag does not fit the number of experiments in the file; empty if all do."""
     if runs > 1 and (request.test or request.resume or request.word == "bench"):
-        source = request.yaml or f"--algo {request.algo}"
+        flags = {"--algo": request.algo, "--env": request.env}
+        source = request.yaml or " ".join(f"{flag} {words}" for flag, words in flags.items() if "," in (words or ""))
         return tr(
             "{source} has {runs} experiments; leave out bench, --test and --resume, or name one",
             source=source,

@@ -22,6 +22,8 @@ def chosen(request: Namespace, words: Sequence[str]) -> tuple[Choice, list[str]]
     Raises ConfigError if there is no environment to look at."""
     if request.yaml or request.resume or request.test:
         raise ConfigError("--algo auto chooses for an environment; leave out --yaml, --resume and --test")
+    if "," in (request.env or ""):
+        raise ConfigError("--algo auto chooses for one environment, and --env names several: {env}", env=request.env)
     ours = [word for word in words if not word.startswith("algo_cfg.")]
     flags = [flag for flag in request.abbreviated if not flag[1].startswith("algo_cfg.")]
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import, "abbreviated": flags}

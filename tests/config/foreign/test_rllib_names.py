@@ -541,11 +541,49 @@ def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each
     assert seeds == [1, 2, 1, 2]
 
 
+def test_algorithms_and_environments_with_commas_are_an_experiment_for_each_pair() -> None:
+    def loaded(algo: str, env: str) -> dict[str, tuple[str, str]]:
+        configs = load_all(None, ["algo_cfg.gamma=0.5"], algo=algo, env=env, **FIND)
+        return {name: (config.algo_package.NAME, config.env_id) for name, config in configs.items()}
+
+    assert loaded("PPO, dqn", "CartPole-v1,Acrobot-v1") == {
+        "PPO CartPole-v1": ("PPO", "CartPole-v1"),
+        "PPO Acrobot-v1": ("PPO", "Acrobot-v1"),
+        "dqn CartPole-v1": ("DQN", "CartPole-v1"),
+        "dqn Acrobot-v1": ("DQN", "Acrobot-v1"),
+    }
+    assert loaded("PPO", "CartPole-v1,Acrobot-v1") == {
+        "CartPole-v1": ("PPO", "CartPole-v1"),
+        "Acrobot-v1": ("PPO", "Acrobot-v1"),
+    }
+
+
+@pytest.mark.usefixtures("forking")
+def test_a_group_names_the_command_that_compares_it_where_an_environment_has_two_algorithms(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--env", "CliffWalking-v1,FrozenLake-v1", "--jobs", "1", "general_cfg.save_fig=false"]
+    words += ["general_cfg.max_total_step=40", "general_cfg.max_episode=-1", "general_cfg.online_eval_episode=1"]
+    assert main(["--algo", "QLearning", *words]) == 0
+    assert "compare  " not in capsys.readouterr().out
+    assert main(["--algo", "QLearning,Sarsa", *words]) == 0
+    out = capsys.readouterr().out
+    [folder] = Path("tasks").glob("Runs_QLearning_CliffWalking-v1_FrozenLake-v1_Sarsa_4_*")
+    assert f"compare  python main.py compare {folder.name}\n" in out
+    assert "Compare them" in (folder / "report.html").read_text()
+    assert main(["compare", str(folder)]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
         (["--algo", "QLearning,qlearning"], "QLearning is named twice"),
-        (["--algo", "QLearning,"], "names of algorithms with commas between them"),
+        (["--algo", "QLearning,"], "--algo QLearning,: names with commas between them, such as PPO,DQN"),
+        (["--algo", "DQN", "--env", "A-v1,,B-v1"], "names with commas between them, such as CartPole-v1,Acrobot-v1"),
+        (["--algo", "DQN", "--env", "A-v1,a-v1"], "--env A-v1,a-v1: A-v1 is named twice"),
+        (["--env", "A-v1,B-v1", "--yaml", "x.yaml"], "--env A-v1 --yaml x.yaml --seeds 1..3"),
+        (["--algo", "auto", "--env", "A-v1,B-v1"], "chooses for one environment, and --env names several: A-v1,B-v1"),
+        (["bench", "--algo", "DQN", "--env", "CartPole-v1,Acrobot-v1"], "--env CartPole-v1,Acrobot-v1 has 2 exp"),
         (["--algo", "DQN,PPO", "--yaml", "x.yaml"], "leave out --yaml, or train with one at a time"),
         (["bench", "--algo", "DQN,PPO"], "leave out bench, --test and --resume, or name one"),
     ],
