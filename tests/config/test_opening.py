@@ -36,6 +36,7 @@ EXCEPTIONS = {
     ("framework/disk/atomic.py", "sync_folder"): "a folder, which is only synced",
     ("framework/distributed/reaper.py", "workers_of"): "/proc",
     ("framework/errors.py", "silence"): "/dev/null",
+    ("framework/disk/spare.py", "spare_descriptors"): "/dev/null",
     ("framework/commands/watch.py", "_leading_to"): "a new file in a new folder",
     ("framework/live/server.py", "page"): "a file of the program",
     ("framework/pages/html_page.py", "asset"): "a file of the program",
