@@ -4,7 +4,9 @@ import ast
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib.util import resolve_name
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -18,6 +20,7 @@ def of(modules: Iterable[str]) -> dict[str, bytes]:
     out."""
     names = set(modules)
     waiting = [name for name in sys.modules if any(f"{name}.".startswith(f"{top}.") for top in names)]
+    waiting += [package for name in names for package in _with_packages(name)]
     files: dict[str, bytes] = {}
     seen: set[str] = set()
     while waiting:
@@ -58,8 +61,13 @@ def _imported(content: bytes, module: ModuleType) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = "." * node.level + (node.module or "")
-            start = resolve_name(start, module.__package__ or None) if node.level else start
+            with suppress(ImportError):  # it leads out of the package; the module expects that, since it is loaded
+                start = resolve_name(start, module.__package__ or None)
             names = [start, *(f"{start}.{alias.name}" for alias in node.names)]
         for name in names:
-            parts = name.split(".")
-            yield from (".".join(parts[: end + 1]) for end in range(len(parts)))
+            yield from _with_packages(name)
+
+
+def _with_packages(name: str) -> list[str]:
+    """Returns the packages that a module lies in, whose code is run before its own, and the module."""
+    return list(accumulate(name.split("."), "{}.{}".format))

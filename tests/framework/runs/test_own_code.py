@@ -31,6 +31,12 @@ class Line(gymnasium.Env):
         self.at += 1
         return numpy.zeros(1, numpy.float32), 1.0, self.at == SIZE, False, {}
 """
+LEAVES = """\
+try:
+    from .... import settings
+except ImportError:
+    settings = None
+"""
 ENV = ("--allow-import", "own_line")
 QUICK = (
     "general_cfg.algo_name=DQN", "general_cfg.env_name=python", "env_cfg.id=own_line:Line", "general_cfg.seed=3",
@@ -91,3 +97,19 @@ def test_a_run_without_code_of_ones_own_keeps_none(tmp_path: Path, monkeypatch: 
     assert main([*(word for word in QUICK if "env" not in word), "env_cfg.id=CartPole-v1", "--into", "run"]) == 0
     assert not (tmp_path / "run" / "code").exists()
     assert "code" not in json.loads((tmp_path / "run" / "run.json").read_text())
+
+
+def test_packages_around_a_module_are_kept_and_an_import_out_of_them_that_fails_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "outer_package"
+    (package / "inner").mkdir(parents=True)
+    texts = {"__init__.py": "", "inner/__init__.py": "SIZE = 3\n", "inner/line.py": LEAVES + MODULE}
+    for path, text in texts.items():
+        (package / path).write_text(text.replace("own_package.sizes", "outer_package.inner"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = (word.replace("own_line", "outer_package.inner.line") for word in QUICK)
+    assert main(["--allow-import", "outer_package", *words, "--into", "run"]) == 0
+    code = tmp_path / "run" / "code" / "outer_package"
+    assert {path.relative_to(code).as_posix() for path in code.rglob("*.py")} == set(texts)
