@@ -60,14 +60,16 @@ def beforehand(config: RunConfig, planned: Plan, rows: int) -> Iterator[str]:
             )
     if end > LONG * limit:
         shortest = min(planned.learning, key=lambda policy: policy.memory.fragment)
-        key = "train_fre" if isinstance(shortest.memory, ReplaySpec) else "batch_size"
+        section, key = shortest.section, "train_fre" if isinstance(shortest.memory, ReplaySpec) else "batch_size"
+        if planned.fragment == 1:  # a round is a step of each row, and a table has no batch_size
+            section, key = "env_cfg", "n_envs"
         yield tr(
             "the run takes {end:,} steps: the limit of {limit:,} is checked every {every:,} steps; a smaller "
             "{section}.{key} does so earlier",
             end=end,
             limit=limit,
             every=every,
-            section=shortest.section,
+            section=section,
             key=key,
         )
 

@@ -79,6 +79,8 @@ def test_a_run_that_dice_played_says_so_at_its_end(
         ("PPO", ["batch_size=100000"], "takes 100,000 steps: the limit of 600 is checked every 100,000 steps; a "
          "smaller algo_cfg.batch_size"),
         ("PPO", ["batch_size=1024"], ""),
+        ("DQN", ["learning_starts=100", "train_fre=1", "env_cfg.n_envs=2000"], "takes 2,000 steps: the limit of 600 is "
+         "checked every 2,000 steps; a smaller env_cfg.n_envs"),
         ("SAC_D", ["learning_starts=100", "start_steps=600"], "all of its actions are random: algo_cfg.start_steps is"),
         ("SAC_D", ["learning_starts=100", "start_steps=599"], ""),
     ],
@@ -86,7 +88,7 @@ def test_a_run_that_dice_played_says_so_at_its_end(
 def test_what_the_limit_of_steps_leaves_no_room_for_is_said_before_the_run(
     algo: str, words: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = [f"algo_cfg.{word}" for word in words]
+    settings = [word if "." in word else f"algo_cfg.{word}" for word in words]
     general = ["general_cfg.preset=null", "general_cfg.max_total_step=600"]
     assert main(["--algo", algo, "--env", "CartPole-v1", *general, *settings, "--dry-run"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
