@@ -233,7 +233,7 @@ class PresetChoice:
 
 def _parents(package: ModuleType) -> Iterator[str]:
     """Yields the algorithms whose settings those of an algorithm inherit from, the nearest first."""
-    for base in package.Config.__mro__[1:]:
+    for base in package.Config.__mro__:  # the class itself may be that of another algorithm
         parent = sys.modules.get(base.__module__.rpartition(".")[0])
         if parent is not None and parent is not package and (name := getattr(parent, "NAME", "")):
             yield name

@@ -1,6 +1,7 @@
 """The same words mean the same settings in Python, in a file and on the command line; general_cfg.preset decides."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,16 @@ def typed(*words):
     return loaded(None, *LINE, *words, algo="PPO", env="CartPole-v1")
 
 
-@pytest.fixture
-def mine(tmp_path, monkeypatch):
-    """A variant of PPO of the user's own."""
-    (tmp_path / "own_variants" / "ppo").mkdir(parents=True)
-    (tmp_path / "own_variants" / "ppo" / "__init__.py").write_text(VARIANT)
+@pytest.fixture(params=["ppo", "same_settings"])
+def mine(request, tmp_path, monkeypatch):
+    """A variant of PPO of the user's own, with a class of settings of its own or with PPO's."""
+    (tmp_path / "own_variants" / request.param).mkdir(parents=True)
+    text = VARIANT if request.param == "ppo" else VARIANT.partition("\n\n\n")[0].replace("Family", "Config")
+    (tmp_path / "own_variants" / request.param / "__init__.py").write_text(text)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "own_variants"]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return "own_variants.ppo"
+    return f"own_variants.{request.param}"
 
 
 def test_a_variant_of_ones_own_may_begin_with_the_preset_of_its_parent(mine):
