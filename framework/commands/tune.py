@@ -19,6 +19,8 @@ SETTINGS = ("samples", "jobs")
 """Flags that are settings of tune_cfg."""
 CONTINUED = ("word", "command_line", "abbreviated", "resume", "jobs", "print_config", "dry_run", "allow_import")
 """Attributes that the request of a continued tuning may have; for all others the tuning has its own values."""
+NO_PRESET = ("null", "~")
+"""Words for a run without a preset, which leave a tuning without a file."""
 WHERE = "tune_cfg.ray_address"
 """Setting that no tuning has of its own."""
 
@@ -46,7 +48,8 @@ def check(request: Namespace) -> Iterator[str]:
         word = "general_cfg.preset="
         names = [text.removeprefix(word) for text in request.overrides if text.startswith(word)]
         preset = presets.by_name(names[-1]) if names and request.algo and request.env else None
-        request.yaml = preset or presets.find(request.algo or "", request.env or "")
+        if not names or names[-1].lower() not in NO_PRESET:
+            request.yaml = preset or presets.find(request.algo or "", request.env or "")
         if not request.yaml:
             yield tr(
                 "tune needs a file with values to try: --yaml FILE; or --algo and --env that have a preset, with "
