@@ -36,6 +36,8 @@ class PolicyPlan:
     """Its agents' places in joint observations; None in a run of a single agent."""
     window_rows: int = 0
     """Slots of the environments whose fragments are split together."""
+    section: str = "algo_cfg"
+    """Section of its settings."""
 
     @cached_property
     def memory(self) -> MemorySpec:
@@ -54,11 +56,6 @@ class PolicyPlan:
     def per_row(self) -> int:
         """Number of its slots in each environment."""
         return self.slots.count if self.slots else 1
-
-    @property
-    def section(self) -> str:
-        """Section of its settings."""
-        return f"policies_cfg.{self.name}" if self.name else "algo_cfg"
 
 
 @dataclass(frozen=True)
@@ -173,4 +170,5 @@ def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
             global_state=slots.global_size if algo.needs_global_state() else 0,
             shared=shared,
         )
-        yield PolicyPlan(name, algo, package, its, algo.train, slots, rows)
+        section = f"policies_cfg.{name}" if config.policies else "algo_cfg"
+        yield PolicyPlan(name, algo, package, its, algo.train, slots, rows, section)

@@ -95,6 +95,13 @@ def test_what_the_limit_of_steps_leaves_no_room_for_is_said_before_the_run(
     assert text in shown if text else not shown.count(" note ")
 
 
+def test_a_policy_of_all_agents_has_the_section_of_the_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mpe2")
+    words = ["general_cfg.preset=null", "general_cfg.max_total_step=20", "--dry-run"]
+    assert main(["--algo", "PPO", "--env", "mpe/simple_spread_v3", *words]) == 0
+    assert "a smaller algo_cfg.batch_size" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_run_without_room_for_an_update_says_so_first_and_a_resume_of_it_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
