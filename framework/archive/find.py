@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from config.program import PROGRAM
+from config.read.paths import as_written
 from config.read.stores import is_url
 from config.read.task_config import has_config
 from config.read.tasks import is_group
@@ -23,12 +24,19 @@ MOST_TESTS = 200
 
 def find(words: Iterable[str], root: Path) -> dict[Path, str]:
     """Returns the folders of the runs in the order of the words, none twice, and the word of those that one joins:
-    A+B, empty for others. root: folder of the names."""
+    A+B, empty for others. TaskDirError for a run that is to be in two series. root: folder of the names."""
     folders: dict[Path, tuple[Path, str]] = {}
     for word in words:
         parts = _parts(word, root)
+        joined = word if len(parts) > 1 else ""
         for folder in (folder for part in parts for folder in _named(part, root)):
-            folders.setdefault(folder.resolve(), (folder, word if len(parts) > 1 else ""))
+            _, before = folders.setdefault(folder.resolve(), (folder, joined))
+            if before != joined:
+                raise TaskDirError(
+                    "{folder} is named twice, and {word} joins it to other runs: a run is in one series",
+                    folder=as_written(folder),
+                    word=joined or before,
+                )
     return dict(folders.values())
 
 

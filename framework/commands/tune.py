@@ -19,7 +19,7 @@ SETTINGS = ("samples", "jobs")
 """Flags that are settings of tune_cfg."""
 CONTINUED = ("word", "command_line", "abbreviated", "resume", "jobs", "print_config", "dry_run", "allow_import")
 """Attributes that the request of a continued tuning may have; for all others the tuning has its own values."""
-NO_PRESET = ("null", "~")
+NO_PRESET = ("none", "null", "~")
 """Words for a run without a preset, which leave a tuning without a file."""
 WHERE = "tune_cfg.ray_address"
 """Setting that no tuning has of its own."""

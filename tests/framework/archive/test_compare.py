@@ -437,6 +437,8 @@ def refused(*words: str) -> None:
         ([], "the following arguments are required: RUN"),
         (["group", "--threshold", "high"], "invalid score 'high': use a number"),
         (["group", "--threshold", "nan"], "invalid score 'nan'"),
+        (["group+ppo", "group"], "tasks/group/seed_1 is named twice, and group+ppo joins it to other runs"),
+        (["ppo", "group", "group+ppo"], "tasks/group/seed_1 is named twice, and group+ppo joins it"),
         (["group", "ppo", "--width", "0.5"], "invalid width '0.5': use a number of inches from 1 to 40, such as 3.25"),
         (["group", "ppo", "--width", "wide"], "invalid width 'wide'"),
         (["group", "--seeds", "1"], "unknown flag --seeds"),

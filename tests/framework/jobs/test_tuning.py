@@ -275,7 +275,11 @@ def test_a_preset_takes_the_place_of_a_file_where_words_say_what_to_try(capsys: 
     words = ("general_cfg.preset=Acrobot-v1/DQN", *words[1:])
     assert run("tune", "--algo", "DoubleDQN", "--env", "Acrobot-v1", *words) == 0
     assert "2 runs in all" in capsys.readouterr().out
-    for env, more in (("Qqqzzz-v0", ()), ("CartPole-v1", ("general_cfg.preset=null",))):
+    for env, more in (
+        ("Qqqzzz-v0", ()),
+        ("CartPole-v1", ("general_cfg.preset=null",)),
+        ("CartPole-v1", ("general_cfg.preset=none",)),
+    ):
         assert run("tune", "--algo", "PPO", "--env", env, *more, "algo_cfg.lr={grid: [1e-3, 1e-4]}", "--dry-run") == 2
         assert "or --algo and --env that have a preset" in capsys.readouterr().err
 
