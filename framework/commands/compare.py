@@ -6,7 +6,7 @@ from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "compare RUN RUN ... [--at last] [--width INCHES] [--into FOLDER]": tr(
+    "compare RUN RUN ... [--at last] [--width W] [--into FOLDER]": tr(
         "scores, curves, settings on\na page; groups of seeds, too"
     )
 }

@@ -570,7 +570,7 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
 
 def test_a_run_of_a_single_score_is_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure.axes[0]))
+    monkeypatch.setattr(figures, "_save", lambda figure, path, width: drawn.append(figure.axes[0]))
     line, dot = (np.array([0.0, 10.0]), np.array([0.0, 2.0])), (np.array([10.0]), np.array([1.0]))
     figures.comparison({"A": [line], "B": [dot]}, tmp_path / "a.png", title="t", quantity="return", over="steps")
     assert [line.get_marker() for line in drawn[0].lines] == ["", "o"]
@@ -654,7 +654,7 @@ def test_the_band_of_a_figure_is_called_an_interval_from_three_seeds_on(
     seeds: int, names: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure.axes[0]))
+    monkeypatch.setattr(figures, "_save", lambda figure, path, width: drawn.append(figure.axes[0]))
     curves = [(np.array([0.0, 10.0]), np.array([0.0, n])) for n in range(seeds)]
     figures.seed_curves(curves, tmp_path / "a.png", title="t", quantity="return")
     assert {band.get_label() for band in drawn[0].collections} == names

@@ -17,6 +17,8 @@ from tests.tools.tuning import forking
 
 __all__ = ["forking"]
 DOC = (Path(__file__).parents[3] / "docs" / "compare.md").read_text(encoding="utf-8")
+START = DOC.partition("\n## ")[0]
+"""The example at the beginning of the page."""
 TASKS = Path("tasks")
 VOID = {"meta", "wbr", "img"}
 
@@ -140,7 +142,7 @@ def test_the_example_of_the_page_prints_what_the_page_says(
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     [(name, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", DOC, re.DOTALL)
     Path(name).write_text(settings)
-    *trained, compared = [line.split()[2:] for line in re.findall(r"^python main\.py .*$", DOC, re.MULTILINE)]
+    *trained, compared = [line.split()[2:] for line in re.findall(r"^python main\.py .*$", START, re.MULTILINE)]
     for words in trained:
         assert main([*words, "general_cfg.save_fig=false"]) == 0
     capsys.readouterr()
