@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +137,9 @@ def _names_of(algorithm: str, alike: Sequence[Series]) -> list[str]:
     cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_TRIED]
     first = cells[:MOST_IN_A_NAME]
     every = []
-    for some in (
-        some
-        for settings, counts in ((first, range(len(first), 0, -1)), (cells, range(1, MOST_IN_A_NAME + 1)))
-        for count in counts
-        for some in combinations(settings, count)
+    for some in chain(
+        *(combinations(first, count) for count in range(len(first), 0, -1)),
+        *(combinations(cells, count) for count in range(1, MOST_IN_A_NAME + 1)),
     ):
         left_out = " …" if len(some) < len(first) else ""
         rows = [[f"{path.rpartition('.')[2]}={row[place] or '-'}" for path, row in some] for place in range(len(alike))]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +12,6 @@ from config.config import HOW_TO_LOAD, GeneralConfig
 from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
-from config.read.yaml_reader import MAX_BYTES
 from config.tell.language import UserError
 from framework.assemble import build, offline
 from framework.disk.atomic import ensure_folder, write_whole
@@ -55,18 +55,20 @@ def write_settings(task: TaskDir, config: RunConfig) -> None:
     settings = repeatable(config)
     plain = json.dumps(settings.as_dict(), indent=2, ensure_ascii=False) + "\n"
     for path, text in ((task.config, settings.to_yaml()), (task.params, plain)):
-        data = text.encode()
-        if not path.is_file() or read_regular(path, MAX_BYTES) != data:
-            write_whole(path, data)
+        _write_changed(path, text.encode())
 
 
 def write_code(task: TaskDir, files: Mapping[str, bytes]) -> None:
     """Writes copies of the files of the user's own code, where they changed. Nothing is ever imported from them."""
     for name, data in files.items():
-        path = task.code / name
-        ensure_folder(path.parent)
-        if not path.is_file() or path.stat().st_size != len(data) or read_regular(path, len(data)) != data:
-            write_whole(path, data)
+        ensure_folder((task.code / name).parent)
+        _write_changed(task.code / name, data)
+
+
+def _write_changed(path: Path, data: bytes) -> None:
+    """Writes a file whose content changed."""
+    if not path.is_file() or path.stat().st_size != len(data) or read_regular(path, len(data)) != data:
+        write_whole(path, data)
 
 
 def text_of(error: Exception) -> str:

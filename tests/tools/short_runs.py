@@ -13,6 +13,11 @@ from config.model import policies
 from config.model.schema import AlgoConfig
 from config.tell.error_text import models
 
+SMALL_DQN = (
+    "general_cfg.algo_name=DQN", "general_cfg.seed=3", "general_cfg.save_fig=false", "algo_cfg.learning_starts=10",
+    "algo_cfg.batch_size=4", "algo_cfg.value_layers=[{layer_type: linear, layer_size: [4], activation: relu}]",
+)  # fmt: skip
+"""Words of a run that learns with a network of four units from its tenth step on."""
 _EPSILON = {"epsilon_start": 0.95, "epsilon_end": 0.01, "epsilon_decay": 500.0, "epsilon_schedule": "exponential"}
 _EACH_STEP = {"learning_starts": 0, "train_fre": 1, "updates_per_train": 1}
 _QUICK = {**_EPSILON, **_EACH_STEP, "gamma": 0.95, "target_update": 4, "lr": 2e-4}

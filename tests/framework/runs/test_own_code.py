@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from main import main
+from tests.tools.short_runs import SMALL_DQN
 
 HELPER = "SIZE = 3\n"
 MODULE = """\
@@ -39,10 +40,8 @@ except ImportError:
 """
 ENV = ("--allow-import", "own_line")
 QUICK = (
-    "general_cfg.algo_name=DQN", "general_cfg.env_name=python", "env_cfg.id=own_line:Line", "general_cfg.seed=3",
-    "general_cfg.save_fig=false", "general_cfg.max_total_step=40", "general_cfg.online_eval_episode=1",
-    "algo_cfg.learning_starts=10", "algo_cfg.batch_size=4",
-    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [4], activation: relu}]",
+    *SMALL_DQN, "general_cfg.env_name=python", "env_cfg.id=own_line:Line", "general_cfg.max_total_step=40",
+    "general_cfg.online_eval_episode=1",
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from config.read.paths import as_written, fixed
 from main import main
 from tests.tools.paths import in_the_suite
 from tests.tools.process import forking
+from tests.tools.short_runs import SMALL_DQN
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -52,10 +53,8 @@ class Wanders(gymnasium.Env):
         return np.zeros(2, np.float32), float(action), self.steps == 5, False, {}
 """
 DQN = (
-    "general_cfg.algo_name=DQN", "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.model_save_fre=20",
-    "general_cfg.collect_traj=true", "general_cfg.max_total_step=60", "general_cfg.online_eval_episode=2",
-    "algo_cfg.learning_starts=10", "algo_cfg.batch_size=4",
-    "algo_cfg.value_layers=[{layer_type: linear, layer_size: [4], activation: relu}]",
+    *SMALL_DQN, "general_cfg.model_save_fre=20", "general_cfg.collect_traj=true", "general_cfg.max_total_step=60",
+    "general_cfg.online_eval_episode=2",
 )  # fmt: skip
 FILES = {
     "code",
