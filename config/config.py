@@ -129,6 +129,9 @@ class GeneralConfig(Strict):
     model_save_unit: Annotated[Literal["update", "step", "iteration"], BeforeValidator(lower)] = "update"
     """Unit of model_save_fre: update (gradient updates), step (environment steps) or iteration (see
     iteration_steps)."""
+    save_minutes: Annotated[float, Field(ge=0)] = 10
+    """Minutes since the last save after which a run is saved between two save points, at the end of a round: what a
+    machine that stops can lose. The next checkpoint replaces that one. 0: never, model_save_fre alone counts."""
     keep_checkpoints: Endless = -1
     """Number of checkpoints that are kept, newest first; best is always kept. -1: all. What the replay memory held is
     kept for as many, or for the newest 5: older checkpoints can be tested, but training cannot resume from them."""

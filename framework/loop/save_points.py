@@ -43,7 +43,12 @@ class SavePoints:
         self._kept: int | None = None
         """Update of the checkpoint that models/best is."""
         self._interim: int | None = None
-        """Newest checkpoint that is no save point: this session resumed from it, or a signal has asked for it."""
+        """Newest checkpoint that is no save point: this session resumed from it, a signal has asked for it, or
+        save_minutes were over."""
+        self._timed = False
+        """True if that checkpoint was written since save_minutes were over."""
+        self._saved_at = time.monotonic()
+        """Time at which the last save began."""
 
     @property
     def score(self) -> Score:
@@ -54,6 +59,10 @@ class SavePoints:
         """Returns True if a multiple of model_save_fre was passed since the last save point. done: what model_save_unit
         counts."""
         return done // self.cfg.model_save_fre > self.saved // self.cfg.model_save_fre
+
+    def overdue(self) -> bool:
+        """Returns True if save_minutes are over since the last save."""
+        return 0 < 60 * self.cfg.save_minutes <= time.monotonic() - self._saved_at
 
     def begin(self, done: int, update: int, evaluation: Evaluation | None) -> bool:
         """Notes a save point and its evaluation. Returns True if the model is the best so far."""
@@ -75,7 +84,7 @@ class SavePoints:
     ) -> Path:
         """Writes a checkpoint, and returns its folder. Raises OSError if that fails; the earlier ones stay."""
         number = place[0].update
-        began = time.monotonic()
+        began = self._saved_at = time.monotonic()
         facts = {**facts, **place[0]._asdict(), "save_point": self.point == number}
         before = self.score
         if self._better is not None and self._better.update == number:
@@ -99,16 +108,17 @@ class SavePoints:
             self.store.mark_best(number)
             self._kept = number
 
-    def note_interim(self, number: int) -> None:
-        """Notes that a checkpoint was written between save points, so that the next save deletes it where their number
-        is bounded."""
+    def note_interim(self, number: int, timed: bool) -> None:
+        """Notes that a checkpoint was written between save points, so that the next save deletes it: one that somebody
+        asked for only where the number of checkpoints is bounded. timed: it was written because save_minutes were
+        over."""
         if self.point != number and not self.unsaved:
-            self._interim = number
+            self._interim, self._timed = number, timed
 
     def _prune(self, number: int) -> None:
         """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
         interrupted keeps the same ones as a run that was not."""
-        if self.cfg.keep_checkpoints > 0 and self._interim not in (None, number):
+        if (self._timed or self.cfg.keep_checkpoints > 0) and self._interim not in (None, number):
             remove_folder(self.store.folder / str(self._interim))
             self._interim = None
         self.store.prune(self.cfg.keep_checkpoints)

@@ -113,7 +113,7 @@ class Trainer:
                 self.round()
                 if self.points.due(self._done()):
                     self.save_point()
-                if who := self.asked_to_save():
+                if (who := self.asked_to_save()) or self.points.overdue():
                     self.save_between(who)
         if self._complete():
             self._end_iteration()
@@ -305,14 +305,15 @@ class Trainer:
         finally:
             self.saving = False
 
-    def save_between(self, who: str) -> None:
-        """Saves what has been trained since the last checkpoint, and says so. The checkpoint goes with the next one, as
-        that of an interruption does, where keep_checkpoints bounds their number. who: what has asked for it."""
+    def save_between(self, who: str | None) -> None:
+        """Saves what has been trained since the last checkpoint. The checkpoint goes with the next one, as that of an
+        interruption does, where keep_checkpoints bounds their number. who: what has asked for it, and is answered; None
+        if save_minutes are over, and then it goes with the next one in any case."""
         self.rest()
         if self.points.unsaved or self.place() != self.points.last:
             self.save()
-            self.points.note_interim(self.count.update)
-        if not self.points.unsaved:
+            self.points.note_interim(self.count.update, timed=who is None)
+        if who and not self.points.unsaved:
             update = self.count.update
             self.narrator.note(tr("{who}: checkpoint {update} is saved; training goes on", who=who, update=update))
 

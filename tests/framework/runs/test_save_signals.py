@@ -1,4 +1,5 @@
-"""SIGUSR1 and SIGUSR2 save a checkpoint between two rounds and change nothing else; a second SIGTERM says nothing."""
+"""SIGUSR1, SIGUSR2 and the clock save a checkpoint between two rounds and change nothing else; a second SIGTERM says
+nothing."""
 
 import json
 import os
@@ -118,11 +119,53 @@ def test_a_run_that_is_asked_to_save_says_so_in_a_line_and_stays_the_run_that_it
     assert kept[0][-1] == saved[0][1]
     assert numbers(tmp_path / "run") == numbers(tmp_path / "alone"), "it goes with the next save point"
     assert kept[0][-1] not in numbers(tmp_path / "run")
-    newest = numbers(tmp_path / "run")[-1]
-    for name in ("results/train.csv", "results/eval.csv", f"models/{newest}/state.safetensors"):
-        one, other = (tmp_path / folder / name for folder in ("run", "alone"))
-        assert one.exists() == other.exists()
-        assert not one.exists() or one.read_bytes() == other.read_bytes(), name
+    assert_same(tmp_path / "run", tmp_path / "alone")
+
+
+@pytest.mark.run
+@pytest.mark.parametrize("keep", [2, -1])
+def test_a_checkpoint_of_the_clock_goes_with_the_next_one_and_changes_nothing(
+    keep: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = (*WORDS, f"general_cfg.keep_checkpoints={keep}")
+    assert main([*words, "general_cfg.save_minutes=0", "--into", str(tmp_path / "alone")]) == 0
+    kept: list[int] = []
+    before = Trainer.round
+
+    def look(trainer: Trainer) -> None:
+        before(trainer)
+        kept.append(len(numbers(tmp_path / "run")) if (tmp_path / "run/models").exists() else 0)
+
+    monkeypatch.setattr(Trainer, "round", look)
+    assert main([*words, "general_cfg.save_minutes=0.000001", "--into", str(tmp_path / "run")]) == 0
+    assert "training goes on" not in capfd.readouterr().out
+    assert kept[1] == 1, "after the first round"
+    assert max(kept) <= len(numbers(tmp_path / "alone"))
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "alone")
+    assert_same(tmp_path / "run", tmp_path / "alone")
+
+
+@pytest.mark.run
+def test_a_run_that_is_killed_goes_on_from_the_checkpoint_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine stops before the first save point."""
+    words = (*WORDS, "general_cfg.model_save_fre=1000000", "general_cfg.save_minutes=0.000001")
+    before = Trainer.round
+
+    def killed(trainer: Trainer) -> None:
+        before(trainer)
+        if trainer.count.update == 87:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "round", killed)
+        run = Forked(*words, "--into", str(tmp_path / "run"))
+        assert run.wait() == -signal.SIGKILL
+    assert numbers(tmp_path / "run") == ["86"], "that of the round before"
+    assert main(["resume", str(tmp_path / "run")]) == 0
+    assert main([*words, "general_cfg.save_minutes=0", "--into", str(tmp_path / "alone")]) == 0
+    assert_same(tmp_path / "run", tmp_path / "alone")
 
 
 @pytest.mark.run
@@ -137,6 +180,14 @@ def test_a_signal_to_all_processes_of_a_run_reaches_no_process_of_its_environmen
     assert (run.stderr.count("saving and stopping"), "error" in run.stderr) == (1, False)
     facts = json.loads((tmp_path / "run/run.json").read_text())
     assert (RecordedRun(tmp_path / "run").state, str(facts["update"])) == ("interrupted", numbers(tmp_path / "run")[-1])
+
+
+def assert_same(run: Path, other: Path) -> None:
+    """Checks that two runs have learned the same."""
+    newest = numbers(other)[-1]
+    for name in ("results/train.csv", "results/eval.csv", f"models/{newest}/state.safetensors"):
+        assert (run / name).exists() == (other / name).exists()
+        assert not (run / name).exists() or (run / name).read_bytes() == (other / name).read_bytes(), name
 
 
 def numbers(run: Path) -> list[str]:
