@@ -28,7 +28,7 @@ HARMLESS = (
     "traces_file_mb", "video_fre", "video_format", "log_level", "result_names", "loggers", "interact_summary_fre",
     "model_summary_fre", "keep_checkpoints", "save_best_model", "env_timeout", "torch_threads", "device", "ray_address",
     "num_cpus_per_worker", "num_gpus_per_worker", "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners",
-    "run_ahead", "compile", "kernels", "storage",
+    "run_ahead", "compile", "kernels", "storage", "save_minutes",
 )  # fmt: skip
 """Settings that change no number, or that are compared as facts of the checkpoint."""
 OF_COLLECTED = ("collect_traj", "collect_format", "traces", "traces_compress", "traces_file_mb", "video_fre")

@@ -1,8 +1,8 @@
-"""Several experiments in one command: algorithms and environments to compare, or a file of another library with
-experiments by name."""
+"""Several experiments in one command: algorithms and environments to compare, or a file with experiments by name, ours
+or another library's."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from config.foreign.dialects import DIALECTS, experiments
 from config.program import PROGRAM
 from config.read import search_space
+from config.read.experiments import experiments_of
 from config.read.loader import ConfigError, load
 from config.read.opening import named
 from config.read.run_config import RunConfig
@@ -36,17 +37,18 @@ def load_all(
     if len(algos) > 1 or len(envs) > 1:
         if problem := _not_several("--algo", algos, yaml_path) or _not_several("--env", envs, yaml_path):
             raise ConfigError(problem)
-        loads: dict[str, Callable[[], RunConfig]] = {}
-        for one, where in itertools.product(algos, envs):
-            differing = (one if len(algos) > 1 else "", where if len(envs) > 1 else "")
-            loads[" ".join(filter(None, differing))] = partial(load, None, words, algo=one, env=where, **options)
-        return _load_each(loads)
+        return _load_each(_pairs(algos, envs, partial(load, None, words, **options)))
     options["env"] = env
     try:
         document = read(yaml_path, named) if yaml_path else None
+        own = experiments_of(document) if document else {}
     except DocumentError as error:
         raise ConfigError(str(error)) from None
     read_one = partial(load, yaml_path, words, algo=algo, **options)
+    if own:
+        configs = _load_each({name: partial(read_one, file=part) for name, part in own.items()})
+        _refuse_equal(configs, yaml_path)
+        return configs
     for dialect in DIALECTS:
         if document and (source := dialect.settings(document)):
             if not algo:
@@ -67,6 +69,17 @@ def load_all(
     if not sources:
         return {"": read_one(file=document)}
     return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
+
+
+def _pairs(
+    algos: Sequence[str | None], envs: Sequence[str | None], load_one: Callable[..., RunConfig]
+) -> dict[str, Callable[[], RunConfig]]:
+    """Returns what loads the experiment of each algorithm and environment, by a name of what differs."""
+    loads: dict[str, Callable[[], RunConfig]] = {}
+    for algo, env in itertools.product(algos, envs):
+        differing = (algo if len(algos) > 1 else "", env if len(envs) > 1 else "")
+        loads[" ".join(filter(None, differing))] = partial(load_one, algo=algo, env=env)
+    return loads
 
 
 def _names(text: str | None) -> list[str | None]:
@@ -97,6 +110,19 @@ def _not_several(flag: str, names: Sequence[str | None], yaml_path: str | Path |
             command=f"{PROGRAM} compare NAME OTHER",
         )
     return ""
+
+
+def _refuse_equal(configs: Mapping[str, RunConfig], path: str | Path | None) -> None:
+    """Raises ConfigError if two experiments are the same run."""
+    for (one, config), (other, second) in itertools.combinations(configs.items(), 2):
+        if config.to_yaml() == second.to_yaml():
+            raise ConfigError(
+                "{path}: experiments: {one} and {other} have equal settings, and would be the same runs; what {other} "
+                "sets may be a default",
+                path=path,
+                one=one,
+                other=other,
+            )
 
 
 def _load_each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:

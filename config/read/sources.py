@@ -21,6 +21,10 @@ NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ra
 answers there can run code here, and the directory may come from a stranger."""
 
 
+EXPERIMENTS = "experiments"
+"""Section of the runs of a file."""
+
+
 class Stray(NamedTuple):
     """A setting outside any section."""
 
@@ -129,6 +133,9 @@ def from_document(document: Document, *, written: bool) -> Source:
         place = document.place.parts[key]
         if key == TUNING:
             source.refuse(place, tr("only tuning reads it: {command}", command=f"{PROGRAM} tune --yaml FILE"))
+        elif key == EXPERIMENTS:
+            command = f"{PROGRAM} --yaml {document.place.file} --seeds 1..3"
+            source.refuse(place, tr("only training reads them, each as a run: {command}", command=command))
         elif key not in sections:
             source.strays.append(Stray(key, place.text, "", key))
         else:

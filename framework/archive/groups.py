@@ -61,6 +61,13 @@ def order_of(folder: Path) -> dict[str, int]:
     return {row.folder: place for place, row in enumerate(rows)}
 
 
+def experiment_of(run: RecordedRun) -> str:
+    """Returns the experiment of its group that a run belongs to; empty for none."""
+    rows = results_of(run.group, "run") if run.group else []
+    name = next((str(row.name) for row in rows if row.folder == run.folder.name), "")
+    return name.removesuffix(f" {run.seed}") if run.folder.name.endswith(f"_{run.seed}") else name
+
+
 def runs_in(folder: Path) -> list[Path]:
     """Returns the runs of a group or a tuning that have their settings, in the order of its table, or the run that a
     folder is."""

@@ -13,6 +13,7 @@ from config.read.yaml_reader import DocumentError
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.defaults import defaults_of
+from framework.archive.groups import experiment_of
 from framework.archive.run import RecordedRun
 from framework.errors import TaskDirError
 from framework.screen.formatting import cell
@@ -121,13 +122,27 @@ def _is_long(cells: tuple[str, list[str]]) -> bool:
 
 
 def _name(several: Sequence[Series]) -> None:
-    """Names each series by its algorithm, and by the first settings in which it differs from others with that one."""
-    taken: Counter[str] = Counter()
+    """Names each series by the experiment of a file that it is, or by its algorithm and the first settings in which it
+    differs from others with that one."""
+    names = {series: _experiment(series.first) for series in several}
     for algorithm in dict.fromkeys(series.first.algorithm for series in several):
-        alike = [series for series in several if series.first.algorithm == algorithm]
-        for series, name in zip(alike, _names_of(algorithm, alike), strict=True):
-            taken[name] += 1
-            series.name = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        alike = [series for series in several if series.first.algorithm == algorithm and not names[series]]
+        names |= dict(zip(alike, _names_of(algorithm, alike), strict=True))
+    taken: Counter[str] = Counter()
+    for series, name in names.items():
+        taken[name] += 1
+        series.name = name if taken[name] == 1 else f"{name} ({taken[name]})"
+
+
+def _experiment(run: RecordedRun) -> str:
+    """Returns the name that a file gives the experiment of a run; empty for one that names algorithm and environment
+    alone."""
+    name = experiment_of(run).removesuffix(run.environment).rstrip()
+    return "" if name.lower() == run.algorithm.lower() else _short(printable(name))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _names_of(algorithm: str, alike: Sequence[Series]) -> list[str]:
@@ -148,4 +163,4 @@ def _names_of(algorithm: str, alike: Sequence[Series]) -> list[str]:
         if max(map(len, names)) <= LONGEST_NAME and len(set(names)) == len(names):
             return names
     names = every[0] if every else [algorithm] * len(alike)
-    return [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names]
+    return list(map(_short, names))

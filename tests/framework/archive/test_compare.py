@@ -126,6 +126,22 @@ def test_a_series_is_named_by_its_algorithm_or_by_what_differs() -> None:
     assert list(seeds_of("a", "b", "c")) == ["PPO", "DQN gamma=0.5 batch_size=8", "DQN gamma=0.6 batch_size=9"]
 
 
+@pytest.mark.parametrize("seeds", [(1, 2), ()])
+def test_a_series_has_the_name_of_its_experiment(seeds: tuple[int, ...]) -> None:
+    """One that names algorithm and environment alone, as --algo and --env do, tells nothing that the others do not."""
+    group, rows = TASKS / "group", list[str]()
+    settings = {"plain": {}, "three steps": {"n_step": 3}, "DQN CartPole-v1": {"gamma": 0.5}, "dqn": {"gamma": 0.6}}
+    for name, learning in settings.items():
+        for seed in seeds or (1,):
+            folder = "-".join(name.split()) + (f"_{seed}" if seeds else "")
+            make_run(group / folder, seed=seed, learning=learning)
+            rows.append(f"{name} {seed},{folder}" if seeds else f"{name},{folder}")
+    (group / "group.json").write_text(json.dumps({"runs": []}))
+    (group / "runs.csv").write_text("\n".join(["run,folder", *rows, ""]))
+    names = ["plain", "three steps", "DQN gamma=0.5", "DQN gamma=0.6"]
+    assert sorted(seeds_of("group")) == sorted(names)
+
+
 def test_a_name_that_is_too_long_leaves_a_setting_out_rather_than_ending_within_one() -> None:
     for name, epsilon in (("a", 0.01), ("b", 0.1), ("c", 0.5)):
         make_run(TASKS / name, algo="PER_DQN", learning={"epsilon_start": epsilon, "epsilon_end": epsilon / 2})

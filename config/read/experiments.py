@@ -1,0 +1,44 @@
+"""Section experiments of a file: several runs by name, each with the settings above and its own."""
+
+from typing import Any
+
+from config.model import SECTIONS
+from config.read.sources import EXPERIMENTS, not_a_mapping
+from config.read.yaml_reader import Document, DocumentError, Place
+
+
+def experiments_of(document: Document) -> dict[str, Document]:
+    """Returns the settings of each experiment of a file by its name; none for a file without that section. Raises
+    DocumentError for a section that names none."""
+    if not isinstance(document.value, dict) or EXPERIMENTS not in document.value:
+        return {}
+    shared = {name: value for name, value in document.value.items() if name != EXPERIMENTS}
+    parts, place = document.value[EXPERIMENTS], document.place.parts[EXPERIMENTS]
+    if not isinstance(parts, dict) or not parts:
+        raise DocumentError(place.fault(not_a_mapping(parts)))
+    return {name: _merged(document, shared, part, place.parts[name]) for name, part in parts.items()}
+
+
+def _merged(document: Document, shared: dict[str, Any], part: Any, place: Place) -> Document:
+    """Returns the settings of one experiment: those of the file with its own above them."""
+    if not isinstance(part, dict | None):
+        raise DocumentError(place.fault(not_a_mapping(part)))
+    value = dict(shared)
+    places: dict[str | int, Place] = {name: document.place.parts[name] for name in shared}
+    if any(_basis(shared).get(key) != choice for key, choice in _basis(part).items()):
+        value.pop("algo_cfg", None)  # they are for another algorithm
+    for name, settings in (part or {}).items():
+        above = value.get(name)
+        if isinstance(above, dict) and isinstance(settings, dict):
+            value[name] = {**above, **settings}
+            both: dict[str | int, Place] = {**places[name].parts, **place.parts[name].parts}
+            places[name] = Place(place.parts[name].text, name, both)
+        elif settings is not None or above is None:
+            value[name], places[name] = settings, place.parts[name]
+    return Document(value, Place(document.place.text, "", places), document.duplicates, document.comment)
+
+
+def _basis(sections: Any) -> dict[str, Any]:
+    """Returns the algorithm and the preset that sections name."""
+    general = (sections or {}).get(SECTIONS[0])
+    return {key: general[key] for key in ("algo_name", "preset") if isinstance(general, dict) and key in general}
