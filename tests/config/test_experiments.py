@@ -56,7 +56,9 @@ def test_flags_count_for_all_experiments(loads: Load) -> None:
 
 
 def test_what_is_wrong_is_said_where_it_is_written_and_of_all_experiments_at_once(loads: Load) -> None:
-    text = FILE.replace("plain:", "plain: {lr: 0.1}").replace("n_step: 3", "n_stop: 3").replace("gamma: 0.6", "gamma: x")
+    text = (
+        FILE.replace("plain:", "plain: {lr: 0.1}").replace("n_step: 3", "n_stop: 3").replace("gamma: 0.6", "gamma: x")
+    )
     with pytest.raises(ConfigError) as caught:
         loads(text)
     assert [problem.split(";")[0] for problem in caught.value.problems] == [
@@ -92,7 +94,7 @@ def test_two_experiments_with_equal_settings_are_refused(loads: Load) -> None:
 @pytest.mark.usefixtures("loads")
 def test_commands_for_one_run_say_that_training_reads_them(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.yaml").write_text(FILE)
-    with pytest.raises(ConfigError, match="only training reads them, each as a run: .* --yaml a.yaml --seeds 1..3"):
+    with pytest.raises(ConfigError, match=r"only training reads them, each as a run: .* --yaml a.yaml --seeds 1..3"):
         load("a.yaml", [], **FIND)
     assert main(["tune", "--yaml", "a.yaml"]) == 2
     assert "a.yaml:4: experiments: only training reads them" in capsys.readouterr().err
