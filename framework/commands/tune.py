@@ -44,6 +44,12 @@ def check(request: Namespace) -> Iterator[str]:
                 for name in extra
             ]
             yield tr("--resume continues a tuning with its own settings; leave out {flags}", flags=", ".join(named))
+    elif several := next((text for text in (request.algo, request.env) if "," in (text or "")), ""):
+        yield tr(
+            "{several}: tune tries values for one algorithm in one environment; tune each by itself (training takes "
+            "several)",
+            several=several,
+        )
     elif not request.yaml:
         word = "general_cfg.preset="
         names = [text.removeprefix(word) for text in request.overrides if text.startswith(word)]

@@ -346,6 +346,14 @@ def test_without_the_word_tune_values_to_try_are_the_wrong_type(capsys: pytest.C
     assert "tune.yaml:6: tune_cfg: only tuning reads it" in err
 
 
+@pytest.mark.parametrize("words", [("--algo", "PPO,DQN", "--env", "CartPole-v1"), ("--env", "a,b", "--algo", "DQN")])
+def test_several_algorithms_or_environments_are_for_training(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("tune", *words, "algo_cfg.lr={log: [1e-4, 1e-2]}") == 2
+    assert capsys.readouterr().err.startswith(f"{words[1]}: tune tries values for one algorithm in one environment")
+
+
 @pytest.mark.parametrize("more", ["", "gamma: {grid: [0.9, 0.8]}, "])
 def test_a_mistyped_kind_of_values_is_answered_with_the_nearest_one_and_nothing_that_follows_from_it(
     more: str, capsys: pytest.CaptureFixture[str]
