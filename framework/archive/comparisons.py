@@ -1,4 +1,4 @@
-"""Comparisons of runs that words name: one for each environment with two series."""
+"""Comparisons of runs that words name: one for each environment with two series, or one of several runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +11,13 @@ from framework.archive.find import find
 from framework.archive.measure import Comparison
 from framework.archive.series import Series, gather
 from framework.errors import JoystickError
-from framework.screen.formatting import counted
 
 
 class Comparisons(NamedTuple):
     """Comparisons, and the series that are left out of them."""
 
     several: Sequence[Comparison]
-    """A comparison for each environment that has two series."""
+    """A comparison for each environment that has two series, or one of several runs."""
     left_out: Sequence[str]
     """Sentences on those that have not."""
 
@@ -28,18 +27,18 @@ def compared(words: Sequence[str], threshold: float | None, root: Path, at: str 
     if not words:
         raise JoystickError("nothing to compare: name at least two runs or groups")
     sections = gather(find(words, root))
-    pairs = {name: several for name, several in sections.items() if len(several) > 1}
-    if not pairs:
-        raise JoystickError(printable(_no_pair(sections)))
+    single = {name for name, several in sections.items() if len(several) == 1 and len(several[0].runs) == 1}
+    if len(single) == len(sections):
+        raise JoystickError(printable(_single(sections)))
     comparisons, left_out = [], []
     for name, several in sections.items():
-        comparison = measure.compare(name, several, threshold, at) if name in pairs else None
+        comparison = measure.compare(name, several, threshold, at) if name not in single else None
         scored = [row.series for row in comparison.rows if row.scored] if comparison else []
-        if comparison is not None and len(scored) > 1:
+        if comparison is not None and len(scored) >= min(len(several), 2):
             comparisons.append(comparison)
-        elif name not in pairs:
+        elif name in single:
             left_out.append(
-                tr("{environment} is left out: {series} is its only series.", environment=name, series=several[0].name)
+                tr("{environment} is left out: {series} is its only run.", environment=name, series=several[0].name)
             )
         else:
             without = ", ".join(series.name for series in several if series not in scored)
@@ -54,8 +53,8 @@ def compared(words: Sequence[str], threshold: float | None, root: Path, at: str 
     return Comparisons(comparisons, left_out)
 
 
-def _no_pair(sections: dict[str, list[Series]]) -> str:
-    """Returns why there are no two series to compare, and what to name."""
+def _single(sections: dict[str, list[Series]]) -> str:
+    """Returns why there is nothing to compare where each environment has a single run, and what to name."""
     if len(sections) > 1:
         named = ", ".join(
             tr("{series} on {environment}", series=several[0].name, environment=name)
@@ -66,14 +65,4 @@ def _no_pair(sections: dict[str, list[Series]]) -> str:
             several=named,
         )
     [[series]] = sections.values()
-    runs = counted(len(series.runs), "run")
-    if len(series.runs) == 1:
-        sentence = tr(
-            "there is only one series, {name} with {runs}, which is compared with itself; name another run or group too"
-        )
-    else:
-        sentence = tr(
-            "there is only one series, {name} with {runs}, which differ in their seed alone; name another run or group "
-            "too"
-        )
-    return sentence.format(name=series.name, runs=runs)
+    return tr("there is only one run, of {name}; name another run or group too", name=series.name)

@@ -55,9 +55,10 @@ def _section(compared: Comparison, drawn: Charts, place: str) -> Iterator[str]:
     yield html.paragraph(scores, kind or "quiet")
     yield html.section(tr("Learning curves"), _curves(compared, drawn, place))
     yield html.section(tr("Scores"), _scores(compared))
-    probability = tr("Probability of improvement over {name}", name=compared.rows[0].series.name)
-    yield html.section(probability, _improvement(compared))
-    yield html.section(tr("Settings that differ"), _settings(compared))
+    if len(compared.rows) > 1:
+        probability = tr("Probability of improvement over {name}", name=compared.rows[0].series.name)
+        yield html.section(probability, _improvement(compared))
+        yield html.section(tr("Settings that differ"), _settings(compared))
     yield html.section(tr("Until the threshold"), _threshold(compared))
     yield html.section(tr("Runs"), _runs(compared))
 

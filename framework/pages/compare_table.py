@@ -38,12 +38,13 @@ def show(compared: Comparison, screen: Screen) -> None:
         _say(screen, sentence)
     screen.say("")
     _print(screen, [_scores(row) for row in compared.rows], BEST_INTERVAL)
-    screen.say("")
-    _print(screen, [_improvement(row) for row in compared.rows[1:]])
+    if others := compared.rows[1:]:
+        screen.say("")
+        _print(screen, [_improvement(row) for row in others])
     value, origin = short_cell(compared.threshold.value), compared.threshold.origin
     _say(screen, tr("\nuntil {value} ({origin})", value=value, origin=origin))
     _print(screen, [{english("series"): _name(row), **words.threshold(row, compared)} for row in compared.rows])
-    for line in _settings(compared):
+    for line in _settings(compared) if others else ():
         _say(screen, line) if width_of(line) > WIDTH else screen.say(line)
     screen.say("")
     for row in compared.rows:

@@ -99,6 +99,9 @@ def budget(compared: Comparison) -> str:
 def sentences(compared: Comparison) -> Iterator[str]:
     """Yields what is said of each series, compared with the first."""
     first, *others = compared.rows
+    if not others:
+        name = first.series.name
+        yield tr("There is one series, {series}: name another run or group to compare it with.", series=name)
     for row in others:
         yield tr("{series}: {sentence}", series=row.series.name, sentence=_sentence(row, first))
 

@@ -63,7 +63,7 @@ def _column(comparison: Comparison) -> dict[str, str]:
     """Returns the cells of an environment by the names of their series."""
     scores = {row.series.name: row.final for row in comparison.rows if row.final.value is not None}
     best = max(scores.values(), key=lambda score: score.value or 0.0)
-    judged = all(row.verdict not in (BUDGETS, TOO_FEW) for row in comparison.rows)
+    judged = len(scores) > 1 and all(row.verdict not in (BUDGETS, TOO_FEW) for row in comparison.rows)
     return {name: _cell(score, judged and _overlaps(score, best)) for name, score in scores.items()}
 
 

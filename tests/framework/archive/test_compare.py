@@ -409,7 +409,7 @@ def test_the_limit_of_the_environment_itself_may_be_that_of_the_other_series(
 # --------------------------------------------------------------------------------------------- several environments
 
 
-def test_each_environment_has_a_section_and_one_with_a_single_series_is_left_out(
+def test_each_environment_has_a_section_and_one_with_a_single_run_is_left_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for env in ("CartPole-v1", "Acrobot-v1"):
@@ -419,11 +419,26 @@ def test_each_environment_has_a_section_and_one_with_a_single_series_is_left_out
     assert run("compare", "*", "--into", "out") == 0
     out, page = capsys.readouterr().out, Path("out/compare.html").read_text()
     for text in (out, page):
-        assert "Pendulum-v1 is left out: SAC is its only series." in text
+        assert "Pendulum-v1 is left out: SAC is its only run." in text
         assert text.index("Acrobot-v1") < text.index("Pendulum-v1 is left out") or text is page
     assert "scores of different environments are not comparable" in page
     assert page.count('class="env"') == 2
     assert {row["environment"] for row in compare(["*"])} == {"CartPole-v1", "Acrobot-v1"}
+
+
+def test_runs_of_one_algorithm_have_scores_curves_and_a_column_for_each_environment(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A benchmark of one algorithm. There is nothing to be better than: no verdict, and no bold score."""
+    for env, score in (("CartPole-v1", 7.0), ("Acrobot-v1", -90.0)):
+        make_group(TASKS / env, [score] * 3, env=env)
+    assert run("compare", *("CartPole-v1", "Acrobot-v1"), "--into", "out") == 0
+    said, page, tex = capsys.readouterr().out, Path("out/compare.html").read_text(), Path("out/compare.tex").read_text()
+    assert said.count("There is one series, DQN: name another run or group to compare it with.") == 2
+    assert not any(word in text for text in (said, page) for word in ("P(> first)", "Probability", "no setting"))
+    assert r"DQN & $7$ {\scriptsize $[7, 7]$} & $-90$ {\scriptsize $[-90, -90]$} \\" in tex
+    assert sorted(path.suffix for path in Path("out").glob("learning_curves_*")) == [".pdf", ".pdf", ".png", ".png"]
+    assert [row["final"] for row in compare(["CartPole-v1"])] == [7.0]
 
 
 # -------------------------------------------------------------------------------------------------- what is refused
@@ -441,9 +456,8 @@ def refused(*words: str) -> None:
         (["cartpole_dqm", "x"], "there is no run 'cartpole_dqm'; did you mean cartpole_dqn?"),
         (["zzz"], "there is no run 'zzz'; python main.py runs lists the runs"),
         (["zzz*"], "'zzz*' matches no training run"),
-        (["cartpole_dqn"], "there is only one series, DQN with 1 run, which is compared with itself"),
-        (["cartpole_dqn", "tasks/cartpole_dqn"], "which is compared with itself; name another run or group too"),
-        (["group"], "there is only one series, DQN with 3 runs, which differ in their seed alone"),
+        (["cartpole_dqn"], "there is only one run, of DQN; name another run or group too"),
+        (["cartpole_dqn", "tasks/cartpole_dqn"], "there is only one run, of DQN; name another run or group too"),
         (["cartpole_dqn", "acrobot"], "not comparable: DQN on CartPole-v1, PPO on Acrobot-v1"),
         (["cartpole_dqn", "new"], "nothing to compare yet: CartPole-v1 is left out: there is no evaluation of PPO yet"),
         (["cartpole_dqn", "tested"], "tasks/tested is a test; compare the training run that it tested"),
@@ -673,15 +687,15 @@ def test_names_with_html_in_them_are_text_in_a_cell() -> None:
     assert "&lt;img src=x&gt;" in page
 
 
-def test_environments_have_their_parts_in_a_cell_and_the_one_without_a_pair_is_named() -> None:
+def test_environments_have_their_parts_in_a_cell_and_the_one_with_a_single_run_is_named() -> None:
     for name, env, algo in (
         ("a", "A", "DQN"),
         ("b", "A", "PPO"),
         ("c", "B", "DQN"),
         ("d", "B", "PPO"),
-        ("e", "C", "DQN"),
     ):
         make_group(TASKS / name, [1, 2, 3], algo=algo, env=env)
+    make_run(TASKS / "e", env="C")
     compared = joystick.compare([*"abcde"])
     page = compared._repr_html_()
     assert [part in page for part in ("<b>A</b>", "<b>B</b>", "C is left out")] == [True] * 3

@@ -379,6 +379,6 @@ def test_ticked_runs_are_compared_as_the_command_does(tmp_path: Path) -> None:
         assert "DQN" in text
         assert "PPO" in text
         assert "Probability of improvement" in text
-        assert "only one series" in done(server, "/compare", runs=[rows[0]["id"]])["error"]
+        assert "only one run" in done(server, "/compare", runs=[rows[0]["id"]])["error"]
         for wrong in ([], "x", [1], ["0" * 16], list(range(501))):
             assert done(server, "/compare", runs=wrong)["error"]
