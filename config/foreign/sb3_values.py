@@ -137,6 +137,39 @@ def entropy(value: Any, scope: Scope) -> Meaning:
     return Meaning({path: "auto", **({"algo_cfg.alpha_init": number(first)} if first else {})})
 
 
+def optimizer_parts(value: Any, scope: Scope) -> Meaning:
+    """Translates optimizer_kwargs. Where they are written, what they leave out is torch's default there, also where an
+    algorithm has another one without them."""
+    parts, of_rmsprop = keywords(value), _is_rmsprop(scope)
+    if of_rmsprop and parts.get("eps") == _RMSPROP_EPSILON:
+        del parts["eps"]
+    elif not of_rmsprop and scope.has("algo_cfg.entropy_coef"):
+        parts.setdefault("eps", _ADAM_EPSILON)
+    elif not of_rmsprop and _without_targets(scope):
+        parts.setdefault("betas", _ADAM_BETAS)
+    names = {part: name for part, name in _OPTIMIZER_PARTS.items() if not (of_rmsprop and part == "eps")}
+    settings = {f"algo_cfg.{name}": parts.pop(part) for part, name in names.items() if part in parts}
+    if parts and not settings:
+        raise NoCounterpartError(
+            "parts of the optimizer are settings: optimizer, weight_decay, adam_epsilon, adam_betas, momentum"
+        )
+    if not settings:
+        return Meaning({}, tr("optimizer: rmsprop has 1e-5"))
+    return Meaning(settings, tr("without {names}, which is not offered", names=", ".join(parts)) if parts else "")
+
+
+_OPTIMIZER_PARTS = {
+    "eps": "adam_epsilon", "betas": "adam_betas", "weight_decay": "weight_decay", "momentum": "momentum",
+}  # fmt: skip
+"""Argument of an optimizer of torch -> setting here."""
+_ADAM_EPSILON, _ADAM_BETAS, _RMSPROP_EPSILON = 1e-8, [0.9, 0.999], 1e-5
+
+
+def _is_rmsprop(scope: Scope) -> bool:
+    name = scope.word("optimizer_class")
+    return bool(scope.word("use_rms_prop")) if name is None else "rmsprop" in str(name).lower()
+
+
 # ------------------------------------------------------------------------------------------------- off-policy
 
 
@@ -411,5 +444,5 @@ def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:
         return {"algo_cfg.loss": "huber", "algo_cfg.double": False}
     if name in ("PPO", "A2C") and not falling(theirs.get("learning_rate"))[1]:
         return {"algo_cfg.lr_schedule": "constant"}
-    size = theirs.get("batch_size") if name == "QRDQN" else None
+    size = theirs.get("batch_size") if name == "QRDQN" and "optimizer_class" not in theirs else None
     return {"algo_cfg.adam_epsilon": 0.01 / size} if isinstance(size, int) and size > 0 else {}

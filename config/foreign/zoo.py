@@ -161,9 +161,10 @@ class _Conversion:
 
     def _defaults(self) -> Words:
         """Returns the defaults of Stable-Baselines3 for what the entry leaves out."""
-        defaults = dict(sb3.defaults().get(self.package.NAME.removesuffix("_HER"), {}))
+        name = self.package.NAME.removesuffix("_HER")
+        defaults = dict(sb3.defaults().get(name, {}))
         if str(self.entry.get("policy")).startswith("Cnn"):
-            defaults["net_arch"] = []
+            defaults["net_arch"] = sb3.defaults()["of images"].get(name, [])
         return {word: value for word, value in defaults.items() if word not in self.entry}
 
     def _word(self, word: str, value: Any, scope: Entry, written: bool) -> None:

@@ -127,6 +127,17 @@ def test_the_same_for_continuous_actions(tmp_path, name):
          {"actor_layers": [{"layer_type": "lstm", "layer_size": [8]},
                            {"layer_type": "linear", "layer_size": [4], "activation": "tanh"}],
           "critic_layers": [{"layer_type": "linear", "layer_size": [4], "activation": "tanh"}]}),
+        ("ppo", "n_timesteps: 10\npolicy_kwargs: dict(optimizer_kwargs=dict(weight_decay=0.1))",
+         {"weight_decay": 0.1, "adam_epsilon": 1e-8}),
+        ("a2c", "n_timesteps: 10\nuse_rms_prop: false\npolicy_kwargs: dict(optimizer_kwargs=dict(eps=1e-4))",
+         {"optimizer": "adam", "adam_epsilon": 1e-4}),
+        ("dqn", "n_timesteps: 10\npolicy_kwargs: dict(optimizer_class=th.optim.SGD,optimizer_kwargs=dict(momentum=.9))",
+         {"optimizer": "sgd", "momentum": 0.9, "adam_epsilon": None}),
+        ("qrdqn", "n_timesteps: 10\npolicy_kwargs: dict(optimizer_class=th.optim.AdamW)",
+         {"optimizer": "adamw", "adam_epsilon": None}),
+        ("qrdqn", "n_timesteps: 10\npolicy_kwargs: dict(optimizer_kwargs=dict(eps=1e-4))", {"adam_epsilon": 0.01 / 32}),
+        ("crossq", "n_timesteps: 10\npolicy_kwargs: dict(optimizer_kwargs=dict(eps=1e-7))",
+         {"adam_epsilon": 1e-7, "adam_betas": [0.9, 0.999]}),
         ("crossq", "n_timesteps: 10\npolicy_delay: 2\npolicy_kwargs: dict(net_arch=dict(pi=[8], qf=[16]))",
          {"policy_freq": 2,
           "critic_layers": [{"layer_type": "batchrenorm"},
@@ -252,6 +263,8 @@ def test_what_has_no_counterpart_is_said_once(tmp_path):
     [
         ("a2c", "CartPole-v1", "rms_prop_eps: !!float 1e-5", "rms_prop_eps: 1e-05 (optimizer: rmsprop has 1e-5)"),
         ("a2c", "CartPole-v1", "rms_prop_eps: 0.001", "rms_prop_eps: 0.001 (optimizer: rmsprop has 1e-5)"),
+        ("a2c", "CartPole-v1", "policy_kwargs: dict(optimizer_kwargs=dict(eps=1e-5, alpha=0.9))",
+         'optimizer_kwargs: {"eps": 1e-05, "alpha": 0.9} (parts of the optimizer are settings'),
         ("ppo", "CartPole-v1", "callback: [a.b.C]", 'callback: ["a.b.C"] (a callback here is a class of your own'),
         ("ppo_lstm", "Pendulum-v1", "use_sde: true\nsde_sample_freq: 4", "use_sde: true (it does not support lstm"),
         ("dqn", "CartPole-v1", "replay_buffer_kwargs: dict(handle_timeout_termination=False)",
@@ -263,7 +276,7 @@ def test_what_has_no_counterpart_is_said_once(tmp_path):
 def test_what_a_file_here_could_not_have_is_said_and_the_rest_loads(tmp_path, name, env, words, said):
     text = converted(tmp_path, entry(f"n_timesteps: 1000\n{words}", env), name, env)
     assert said in comments(text)
-    assert (RIGHT if "1e-05" in said else WRONG) in comments(text)
+    assert (RIGHT if said.startswith("rms_prop_eps: 1e-05") else WRONG) in comments(text)
     (tmp_path / "new.yaml").write_text(text)
     load(str(tmp_path / "new.yaml"), find_algo=ALGOS, find_env=ENVS)
 
@@ -295,6 +308,17 @@ def test_actor_and_critic_see_images_by_one_network_where_they_do_there(tmp_path
         names = [layer["shared"] for layer in new[f"algo_cfg.{key}"] if "shared" in layer]
         assert names == (["image_1", "image_2", "image_3", "image_4"] if shared else [])
     assert new["algo_cfg.actor_layers"][3 if shared else 0]["layer_size"] == [512]
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "hidden"),
+    [("sac", "CarRacing-v3", [256, 256]), ("td3", "CarRacing-v3", [256, 256]), ("tqc", "CarRacing-v3", [256, 256]),
+     ("ddpg", "CarRacing-v3", [256, 256]), ("dqn", "Pong-v4", None), ("qrdqn", "Pong-v4", None)],
+)  # fmt: skip
+def test_behind_the_layer_of_images_come_those_that_come_there(tmp_path, name, env, hidden):
+    new = settings(converted(tmp_path, f"{env}:\n  policy: CnnPolicy\n  n_timesteps: 1e6\n", name, env))
+    for key in {"algo_cfg.actor_layers", "algo_cfg.critic_layers", "algo_cfg.value_layers"} & set(new):
+        assert [layer["layer_size"] for layer in new[key]] == [[512], hidden][: 1 + bool(hidden)]
 
 
 def test_the_convolutions_that_are_written_are_the_default_ones():
