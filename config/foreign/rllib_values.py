@@ -23,6 +23,12 @@ def of_ale(scope: Scope) -> bool:
     return "ALE/" in str(scope.value("env_cfg.id")) and scope.value("env_cfg.vectorization") == "native"
 
 
+def counts_whole_error(scope: Scope) -> bool:
+    """Returns True for PPO without V-trace, whose value function has all of the squared error as its loss there."""
+    fields = scope.models["algo_cfg"].model_fields
+    return "eps_clip" in fields and not ("vtrace" in fields and fields["vtrace"].default)
+
+
 def not_recurrent(scope: Scope) -> bool:
     return not any(_model(scope, word) is True for word in ("use_lstm", "use_attention"))
 

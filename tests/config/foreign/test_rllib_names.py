@@ -1,6 +1,7 @@
 """RLlib's flags and files: each name means a setting here, or a sentence says what to write in its place."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -63,7 +64,14 @@ def file(tmp_path: Path, text: str) -> Path:
         ("PPO", "rollout_fragment_length", 200, {}),
         ("PPO", "lambda", 0.9, {"algo.gae_lambda": 0.9}),
         ("PPO", "clip_param", 0.3, {"algo.eps_clip": 0.3}),
-        ("PPO", "vf_loss_coeff", 0.7, {"algo.value_coef": 0.7}),
+        ("PPO", "vf_loss_coeff", 0.7, {"algo.value_coef": 1.4}),
+        ("APPO", "vf_loss_coeff", 0.7, {"algo.value_coef": 0.7}),
+        ("IMPALA", "vf_loss_coeff", 0.7, {"algo.value_coef": 0.7}),
+        ("PPO", "vf_clip_param", 7.0, {"algo.value_clip": 7.0}),
+        ("PPO", "vf_clip_param", math.inf, {"algo.value_clip": None}),
+        ("IMPALA", "opt_type", "rmsprop", {"algo.optimizer": "rmsprop"}),
+        ("IMPALA", "decay", 0.99, {}),
+        ("IMPALA", "epsilon", 0.1, {}),
         ("PPO", "entropy_coeff", 0.02, {"algo.entropy_coef": 0.02}),
         ("PPO", "grad_clip", 0.7, {"algo.max_grad_norm": 0.7}),
         ("PPO", "grad_clip", None, {"algo.max_grad_norm": None}),
@@ -75,6 +83,9 @@ def file(tmp_path: Path, text: str) -> Path:
         ("DQN", "buffer_size", 5000, {"algo.buffer_size": 5000}),
         ("DQN", "learning_starts", 300, {"algo.learning_starts": 300}),
         ("DQN", "n_step", 3, {"algo.n_step": 3}),
+        ("DQN", "td_error_loss_fn", "mse", {"algo.loss": "mse"}),
+        ("DQN", "v_min", -10, {}),
+        ("DQN", "v_max", 10, {}),
         ("DQN", "dueling", True, {"algo.dueling": True}),
         ("DQN", "double_q", True, {"algo.double": True}),
         ("C51", "num_atoms", 21, {"algo.n_atoms": 21}),
@@ -366,6 +377,7 @@ def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() 
             '{"model": {"conv_filters": [3]}}',
             "--config: model.conv_filters: expected a list of [filters, kernel, stride]",
         ),
+        ('{"n_step": [2, 5]}', "--config: n_step: n_step is one number; there each transition draws one of a range"),
         ('{"model": 3}', "--config: model: expected a mapping such as {fcnet_hiddens: [64, 64]"),
         ('{"env_config": 3}', "--config: env_config: expected a mapping (name: value)"),
         ('{"lr": 1, "algo_cfg": {"lr": 2}}', "--config: lr: sets algo_cfg.lr, which algo_cfg.lr sets too; keep one"),
