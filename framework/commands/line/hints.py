@@ -153,6 +153,12 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
             return tr("{character}; write {plain}", character=full_width(mark).partition(tr("; "))[0], plain=plain)
     if word.lower().endswith((".yaml", ".yml")):
         return tr("{word!r}: a file is given as --yaml {word}", word=word)
+    if word.lower().endswith(".py"):
+        return tr(
+            "{word!r}: a program is not run here; --algo NAME names an algorithm, and --env {word} a file with an "
+            "environment",
+            word=word,
+        )
     if word in words.names():
         return tr("{word!r} comes first: {program} {word} ...", word=word, program=PROGRAM)
     if word.endswith("=") or (after and after[0].startswith("=")):

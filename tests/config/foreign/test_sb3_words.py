@@ -1,4 +1,4 @@
-"""Words of users of Stable-Baselines3, rl-baselines3-zoo and CleanRL are answered with what they are here."""
+"""Words of users of Stable-Baselines3, rl-baselines3-zoo, CleanRL and Tianshou are answered with what they are here."""
 
 import copy
 from pathlib import Path
@@ -38,9 +38,26 @@ q_lambda
 """
 """Arguments of ppo, ppo_continuous_action, ppo_atari, rpo, dqn, c51, ddpg, td3, sac, qdagger and pqn."""
 
+TIANSHOU = """
+task seed eps_test eps_train eps_train_final buffer_size lr gamma n_step target_update_freq epoch step_per_epoch
+step_per_collect update_per_step batch_size training_num test_num logdir device frames_stack save_buffer_name scale_obs
+icm_lr_scale icm_reward_scale icm_forward_loss_weight hidden_sizes repeat_per_collect rew_norm vf_coef ent_coef
+gae_lambda bound_action_method lr_decay max_grad_norm eps_clip dual_clip value_clip norm_adv recompute_adv resume_id
+logger wandb_project actor_lr critic_lr auto_alpha alpha_lr start_timesteps exploration_noise noisy_std beta_final
+beta_anneal_step max_epochs epoch_num_steps num_training_envs num_test_envs collection_step_num_env_steps
+test_step_num_episodes update_step_num_gradient_steps_per_sample update_step_num_repetitions max_batchsize
+reward_normalization advantage_normalization recompute_advantage
+"""
+"""Arguments of its examples, trainers and policies."""
+
 
 @pytest.mark.parametrize(
-    ("words", "table"), [(ZOO, sb3.WORDS), (CLEANRL, {**foreign_names.TABLES["CleanRL"], **sb3.WORDS})]
+    ("words", "table"),
+    [
+        (ZOO, sb3.WORDS),
+        (CLEANRL, {**foreign_names.TABLES["CleanRL"], **sb3.WORDS}),
+        (TIANSHOU, {word: row for table in reversed(foreign_names.TABLES.values()) for word, row in table.items()}),
+    ],
 )
 def test_each_of_their_words_is_a_setting_here_or_has_an_answer(words, table):
     for word in words.split():
@@ -220,6 +237,8 @@ FLAGS = [
     ("PPO", "--anneal-lr", "a setting is written algo_cfg.lr_schedule=VALUE (lr_schedule: linear)"),
     ("PPO", "--num-minibatches 4", "a setting is written algo_cfg.sgd_batch_size=VALUE (batch_size divided by "
      "num_minibatches)"),
+    ("PPO", "--target-kl 0.015", "a setting is written algo_cfg.target_kl=VALUE (of CleanRL: two thirds of theirs: 1.5 "
+     "times it ends a window here, after any update; there after an epoch)"),
     ("PPO", "--clip-coef 0.2", "a setting is written algo_cfg.eps_clip=0.2"),
     ("PPO", "--clip-vloss", "a setting is written algo_cfg.value_clip=VALUE (the range, which is clip_coef there; null "
      "for false)"),
@@ -238,6 +257,14 @@ FLAGS = [
     ("SAC", "--policy-lr 3e-4", "a setting is written algo_cfg.actor_lr=3e-4"),
     ("SAC", "--q-lr 1e-3", "a setting is written algo_cfg.critic_lr=1e-3"),
     ("TD3", "--exploration-noise 0.1", "a setting is written algo_cfg.expl_noise=0.1"),
+    # Tianshou
+    ("DQN", "--update-per-step 0.1", "a setting is written algo_cfg.updates_per_train=VALUE (theirs times train_fre: "
+     "updates for each collected step there, for train_fre steps here)"),
+    ("DQN", "--num-training-envs 4", "a setting is written env_cfg.n_envs=4"),
+    ("PPO", "--collection-step-num-env-steps 2048", "a setting is written algo_cfg.batch_size=2048"),
+    ("PPO", "--dual-clip 3", "ratios are clipped by eps_clip alone"),
+    ("DQN", "--logger wandb", "a setting is written general_cfg.loggers=VALUE ([csv, tensorboard, wandb]; nothing is "
+     "sent unless WANDB_MODE says so)"),
 ]  # fmt: skip
 
 

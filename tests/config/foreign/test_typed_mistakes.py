@@ -51,6 +51,8 @@ def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (["video", "mine"], "'video' is not a command here; use python main.py film mine"),
         (["upload", "mine"], "'upload' is not a command here; use python main.py push mine --to hf://USER/REPO "
          "(docs/sharing.md)"),
+        (["cleanrl/ppo.py"], "'cleanrl/ppo.py': a program is not run here; --algo NAME names an algorithm, and "
+         "--env cleanrl/ppo.py a file with an environment"),
         (["--algo", "Ape-X"], "unknown name 'Ape-X' (python main.py list algos shows all)"),
     ],
 )  # fmt: skip
