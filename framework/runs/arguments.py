@@ -52,13 +52,18 @@ def with_setting_hints(init: Callable[Arguments, None]) -> Callable[Arguments, N
 
 
 def check_names(call: str, words: Mapping[str, Any], function: Callable[..., Any], algo: object) -> None:
-    """Raises ArgumentError for arguments that a function does not have, with what to write in their place. call: name
-    of the function in the message."""
+    """Raises ArgumentError for all arguments that a function does not have, with what to write in their place. call:
+    name of the function in the message."""
     names = inspect.signature(function).parameters
-    for name, value in words.items():
-        if name not in names:
-            hint = setting_for(name, value, names, str(algo or ""))
-            raise ArgumentError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
+    strange = {
+        name: setting_for(name, value, names, str(algo or "")) for name, value in words.items() if name not in names
+    }
+    if strange:
+        sentences = (
+            tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint)
+            for name, hint in strange.items()
+        )
+        raise ArgumentError("\n".join(sentences))
 
 
 def check_count(call: str, count: int | None) -> None:

@@ -237,8 +237,6 @@ FLAGS = [
     ("PPO", "--anneal-lr", "a setting is written algo_cfg.lr_schedule=VALUE (lr_schedule: linear)"),
     ("PPO", "--num-minibatches 4", "a setting is written algo_cfg.sgd_batch_size=VALUE (batch_size divided by "
      "num_minibatches)"),
-    ("PPO", "--target-kl 0.015", "a setting is written algo_cfg.target_kl=VALUE (of CleanRL: two thirds of theirs: 1.5 "
-     "times it ends a window here, after any update; there after an epoch)"),
     ("PPO", "--clip-coef 0.2", "a setting is written algo_cfg.eps_clip=0.2"),
     ("PPO", "--clip-vloss", "a setting is written algo_cfg.value_clip=VALUE (the range, which is clip_coef there; null "
      "for false)"),

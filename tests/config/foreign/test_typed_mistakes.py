@@ -161,6 +161,16 @@ def test_an_argument_that_a_run_lacks_is_answered_with_the_setting(arguments, en
     assert not list(Path().iterdir())
 
 
+@pytest.mark.parametrize("call", [joystick.Run, joystick.train])
+def test_all_arguments_that_are_lacking_are_named_at_once(call):
+    with pytest.raises(TypeError) as caught:
+        call("PPO", "CartPole-v1", learning_rate=3e-4, gae_lambda=0.9, zzz=1)
+    lines = str(caught.value).splitlines()
+    assert [line.partition(" has no argument ")[2].partition(";")[0] for line in lines] == [
+        "'learning_rate'", "'gae_lambda'", "'zzz'",
+    ]  # fmt: skip
+
+
 def test_a_method_of_another_library_is_answered_with_ours():
     run = joystick.Run.__new__(joystick.Run)
     for name, end in (("learn", "; use run.train(steps)"), ("predict", "; use joystick.load(run.task).act(obs)"),
