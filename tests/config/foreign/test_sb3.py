@@ -110,6 +110,8 @@ def test_the_same_for_continuous_actions(tmp_path, name):
         ("sac", "n_timesteps: 10\nent_coef: auto_0.1", {"alpha": "auto", "alpha_init": 0.1}),
         ("sac", "n_timesteps: 10\nent_coef: 0.2\nlearning_rate: 0.01",
          {"alpha": 0.2, "actor_lr": 0.01, "critic_lr": 0.01, "alpha_lr": None}),
+        ("sac", "n_timesteps: 10\npolicy_kwargs: dict(n_critics=4)", {"n_critics": 4, "target_critics": 4}),
+        ("tqc", "n_timesteps: 10\npolicy_kwargs: dict(n_critics=4)", {"n_critics": 4, "target_critics": None}),
         ("sac", "n_timesteps: 10\ntrain_freq: [1, episode]\ngradient_steps: -1",
          {"train_fre": 1, "updates_per_train": 1}),
         ("td3", "n_timesteps: 10\nnoise_type: normal\nnoise_std: 0.3",
