@@ -95,6 +95,23 @@ def test_the_first_step_of_adam_in_a_graph_by_hand() -> None:
     assert left.item() == 1.0, "a parameter without a gradient"
 
 
+@pytest.mark.parametrize("graph", [False, True], ids=["autograd", "graph"])
+def test_parameters_frozen_after_a_step_was_made_stay_as_they_are(graph: bool) -> None:
+    """An agent of one's own freezes layers of the family that has made its step."""
+    frozen, learning = parameters = some_parameters()
+    optimizer = optim.make(parameters, NetworkConfig(weight_decay=0.1), 0.01)
+    assert isinstance(optimizer, FusedAdam)
+    step = optim.GradientStep(lambda *_: (quadratic(parameters), None), optimizer, 1.0)
+    frozen.requires_grad_(False)
+    before = [p.detach().clone() for p in parameters]
+    if graph:
+        step._step(optimizer.rates())
+    else:
+        step(torch.zeros(1), reduce=lambda grads: None)
+    assert torch.equal(frozen, before[0])
+    assert not torch.equal(learning, before[1])
+
+
 def test_a_group_without_any_gradient_stays_as_it_is() -> None:
     groups = [{"params": [nn.Parameter(torch.ones(2))]} for _ in range(2)]
     optimizer = FusedAdam(groups, 0.1, 1e-8, 0.0, False)

@@ -177,8 +177,6 @@ class GradientStep:
         """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
         self._parameters = parameters_of(optimizer)
-        self._learning = [parameter for parameter in self._parameters if parameter.requires_grad]
-        """Parameters that learn: all but those that layers of the user's own have frozen."""
         self._own_losses = bool(custom.owners_of(self._parameters))
         """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
@@ -210,7 +208,7 @@ class GradientStep:
         loss, extra = self._loss(*inputs)
         if self._own_losses:
             loss = custom.completed(loss, self._parameters, inputs[0])
-        loss.backward(inputs=self._learning)
+        loss.backward(inputs=[p for p in self._parameters if p.requires_grad])  # the others are frozen
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return extra
 
@@ -252,7 +250,9 @@ class GradientStep:
         """Makes the step; returns the gradients' norm before clipping, and the second value of the loss function."""
         assert isinstance(self._optimizer, FusedAdam)
         loss, extra = self._loss(*inputs)
-        gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
+        learning = [p for p in self._parameters if p.requires_grad]
+        by_parameter = dict(zip(learning, torch.autograd.grad(loss, learning, allow_unused=True), strict=True))
+        gradients: Sequence[Tensor | None] = [by_parameter.get(p) for p in self._parameters]
         if rates.is_cuda:  # few kernels; a compiler for the CPU unites single operations instead
             norm = norm_of(some := [gradient for gradient in gradients if gradient is not None])
             if self._max_norm is not None:
@@ -261,6 +261,6 @@ class GradientStep:
             norm = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum().sqrt()
             if self._max_norm is not None:
                 scale = clip_factor(norm, self._max_norm)
-                gradients = tuple(None if gradient is None else gradient * scale for gradient in gradients)
+                gradients = [None if gradient is None else gradient * scale for gradient in gradients]
         self._optimizer.move(gradients, rates)
         return norm, extra
