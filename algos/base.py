@@ -269,6 +269,8 @@ class Agent(TrainableActor):
     KEPT: ClassVar[tuple[str, ...]] = ()
     """Attributes that `state` saves in addition to the learning stream: modules, optimizers, numbers, and objects with
     state() and load_state(). The first one is the module whose weights acting depends on."""
+    REMADE: ClassVar[tuple[str, ...]] = ()
+    """Attributes that learning changes and `state` need not save, since each update makes them anew."""
     CUTS_MINIBATCHES: ClassVar[bool] = False
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
     PREPARES_WITH_DROPOUT: ClassVar[bool] = False

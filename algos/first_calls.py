@@ -10,8 +10,10 @@ import torch
 from gymnasium.spaces import Discrete
 
 from algos.base import Act, Agent, Result, UnfitError
+from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
 from algos.common.parts.state import state_of
+from algos.first_update import kept_tensors, watched, watched_update
 from config.tell.language import tr
 
 ARGUMENTS = {
@@ -37,6 +39,7 @@ def look_at(agent: Agent) -> None:
         raise UnfitError("{agent} has {former}, whose name is standardize now", agent=_name(agent), former=FORMER)
     _look_at_arguments(agent)
     _look_at_kept(agent)
+    _look_at_learners(agent)
     acting = ("act", "sample_action", "predict_action", "evaluate_action")
     faults: dict[str, FaultOf] = {name: _fault_of_act for name in acting}
     faults |= {"prepare": _fault_of_batch, "update": _fault_of_result}
@@ -105,19 +108,66 @@ def _look_at_kept(agent: Agent) -> None:
                 name=agent.KEPT[0],
                 kind=type(first).__name__,
             )
-    if cls.state is Agent.state:
+    if _keeps_by_name(agent):
         try:
             state_of(agent, agent.KEPT)
         except TypeError as error:
             raise UnfitError("KEPT of {agent}: {error}", agent=_name(agent), error=error) from error
 
 
+def _keeps_by_name(agent: Agent) -> bool:
+    """Returns True if KEPT is all that the user's own code says about checkpoints."""
+    return type(agent).state.__module__.startswith("algos.")
+
+
+def _look_at_learners(agent: Agent) -> None:
+    """Raises UnfitError for networks and optimizers that learn and that no checkpoint would have, for a step of such an
+    optimizer, and for an optimizer with nothing to move."""
+    optimizers = list(agent.optimizers())
+    if any(not any(p.requires_grad for p in optim.parameters_of(optimizer)) for optimizer in optimizers):
+        raise UnfitError(
+            "all parameters of an optimizer of {agent} are frozen (requires_grad_(False)); its loss needs some that "
+            "learn",
+            agent=_name(agent),
+        )
+    if not _keeps_by_name(agent):
+        return
+    kept, unkept = kept_tensors(agent), []
+    for name, value in vars(agent).items():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            networks = part.parameters() if isinstance(part, torch.nn.Module) else ()
+            learns = any(p.requires_grad and id(p) not in kept for p in networks)
+            if learns or (isinstance(part, optim.Optimizer) and all(part is not other for other in optimizers)):
+                unkept.append(name)
+    if unkept:
+        raise UnfitError(
+            "KEPT of {agent} does not name {names}: no checkpoint would have what it learns. Name it there; a network "
+            "that does not learn is frozen by requires_grad_(False)",
+            agent=_name(agent),
+            names=", ".join(dict.fromkeys(unkept)),
+        )
+    for name, value in vars(agent).items():
+        if isinstance(value, optim.GradientStep) and all(value.optimizer is not other for other in optimizers):
+            raise UnfitError(
+                "{name} of {agent} moves an optimizer that KEPT does not name. After another optimizer, make it anew: "
+                "self.{name} = self.minimize(loss, optimizer)",
+                agent=_name(agent),
+                name=name,
+            )
+
+
 def _first_call(agent: Agent, function: str, fault_of: FaultOf, *args: Any, **kwargs: Any) -> Any:
     """Calls a function of the class for the first time, and looks at what it returns. Later calls are the function's
     own: this one stands in its place until now."""
     vars(agent).pop(function, None)
+    call = partial(getattr(agent, function), *args, **kwargs)
     try:
-        value = getattr(agent, function)(*args, **kwargs)
+        if function == "update":
+            value = watched_update(agent, call)
+        elif function == "prepare" or not getattr(type(agent), function).__module__.startswith("algos."):
+            value = watched(agent, function, call)
+        else:
+            value = call()
     except KeyError as error:
         if args and isinstance(batch := args[0], dict) and error.args[0] not in batch:
             error.add_note(
@@ -137,12 +187,14 @@ def _name_of(cls: type[Agent]) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _fault_of_act(agent: Agent, act: Any, obs: Any, *_: Any) -> str | None:
+def _fault_of_act(agent: Agent, act: Any, obs: Any, state: Any = None, *_: Any) -> str | None:
     """Returns what came instead of an Act, and what is expected; None for an Act."""
     if not isinstance(act, Act):
         return tr("{kind}; expected an Act of algos.base, such as Act(action)", kind=_kind(act))
     if not isinstance(act.action, np.ndarray):
         return tr("an Act whose action is {kind}; expected a numpy array", kind=_kind(act.action))
+    if state is not None and act.state is None:
+        return tr("an Act without state, and the agent is recurrent; expected Act(..., state=) with the state after it")
     space = getattr(agent.spec, "action_space", None)
     if space is None or space.shape is None or agent.spec.agents > 1:
         return None
@@ -166,7 +218,7 @@ def _fault_of_batch(agent: Agent, batch: Any, *_: Any) -> str | None:
     return tr("{kind}; expected the columns for update, a dict of tensors", kind=_kind(batch))
 
 
-def _fault_of_result(agent: Agent, result: Any, *_: Any) -> str | None:
+def _fault_of_result(agent: Agent, result: Any, batch: Any = None, *_: Any) -> str | None:
     """Returns what came instead of a Result, and what is expected; None for a Result."""
     if not isinstance(result, Result):
         return tr("{kind}; expected a Result of algos.base, such as Result(metrics)", kind=_kind(result))
@@ -179,6 +231,14 @@ def _fault_of_result(agent: Agent, result: Any, *_: Any) -> str | None:
                 name=name,
                 kind=_kind(value),
             )
+    if result.priorities is not None and isinstance(batch, dict) and "reward" in batch:
+        expected = (batch["reward"].numel(),)
+        if _shape_of(result.priorities) != expected:
+            return tr(
+                "a Result whose priorities are {kind}; expected a tensor of shape {expected}",
+                kind=_kind(result.priorities),
+                expected=expected,
+            )
     if unnamed := [name for name in result.metrics if name not in agent.metric_names()]:
         return tr(
             "a Result whose metric {name} is not among METRICS; write METRICS = {names} in the class",
@@ -186,6 +246,10 @@ def _fault_of_result(agent: Agent, result: Any, *_: Any) -> str | None:
             names=(*agent.METRICS, *unnamed),
         )
     return None
+
+
+def _shape_of(value: Any) -> tuple[int, ...] | None:
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
 
 
 def _kind(value: Any) -> str:

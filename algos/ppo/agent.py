@@ -49,6 +49,7 @@ class Agent(OnPolicyAgent):
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
     KEPT: ClassVar[tuple[str, ...]] = (*OnPolicyAgent.KEPT, "penalty")
+    REMADE: ClassVar = ("_penalty", "moved")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:

@@ -27,6 +27,7 @@ class Agent(SoftActorCritic):
     METRICS: ClassVar[tuple[str, ...]] = SoftActorCritic.METRICS
     """Followed by cql_loss and similarity, if they are parts of the loss."""
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
+    REMADE: ClassVar = ("target_subset",)
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:

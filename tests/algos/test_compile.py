@@ -475,7 +475,7 @@ def test_two_inputs_that_are_one_tensor_in_the_first_call_may_be_two_later() -> 
     same = torch.full((1,), 2.0)
     step({"obs": same, "next_obs": same}, reduce=alone)
     step({"obs": torch.full((1,), 5.0), "next_obs": torch.full((1,), 7.0)}, reduce=alone)
-    assert step._optimizer.grad_norm.item() == 5.0
+    assert step.optimizer.grad_norm.item() == 5.0
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -1,8 +1,10 @@
 """Mistakes in an algorithm of the user's own: each is one sentence, when its functions are called first."""
 
 import importlib
+import re
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +39,14 @@ class Own(Agent):
 class Acting(Own, ActingAgent):
     def act(self, obs, state, mask, explore=None):
         return self.acted
+
+
+class Learning(Own):
+    KEPT = ("network", "optimizer")
+
+    def __init__(self, **parts):
+        super().__init__(**parts)
+        self.optimizer = torch.optim.SGD(self.network.parameters(), 0.1)
 
 
 class Unkept(Own):
@@ -123,6 +133,28 @@ def test_a_column_that_there_is_not_is_answered_with_those_that_there_are(name):
     assert info.value.__notes__ == [f"{name} is called with the columns obs, reward"]
 
 
+@pytest.mark.parametrize(
+    ("priorities", "told"), [(torch.zeros(3), False), (torch.zeros(3, 3), True), (torch.zeros(3, 1), True)]
+)
+def test_priorities_of_another_shape_than_the_samples_are_named(priorities, told):
+    agent = Own(result=Result({}, priorities))
+    look_at(agent)
+    message = r"a Result whose priorities are Tensor of shape \(3, \d\); expected a tensor of shape \(3,\)$"
+    with pytest.raises(UnfitError, match=message) if told else nullcontext():
+        agent.update({"reward": torch.zeros(3)})
+
+
+def test_an_act_of_a_recurrent_agent_without_the_state_after_it_is_named():
+    agent = Own(Act(np.zeros(2)))
+    agent.spec = EnvSpec("own", Discrete(2), Discrete(2), 2)
+    look_at(agent)
+    with pytest.raises(UnfitError, match="returned an Act without state, and the agent is recurrent; expected Act"):
+        agent.predict_action(np.zeros((2, 1)), np.zeros((2, 4)))
+    agent.acted = Act(np.zeros(2, int), state=np.zeros((2, 4)))
+    look_at(agent)
+    agent.predict_action(np.zeros((2, 1)), np.zeros((2, 4)))
+
+
 def test_a_metric_that_metrics_does_not_name_is_named_with_what_to_write():
     agent = Own(result=Result({"loss": torch.zeros(()), "gap": torch.zeros(())}))
     look_at(agent)
@@ -133,8 +165,7 @@ def test_a_metric_that_metrics_does_not_name_is_named_with_what_to_write():
 
 def test_metrics_that_the_class_names_may_be_left_out_and_those_of_the_learner_given():
     for metrics in ({}, {"loss": torch.zeros(()), "grad_norm": torch.zeros(())}):
-        agent = Own(result=Result(metrics))
-        agent.optimizer = torch.optim.SGD(agent.network.parameters(), 0.1)
+        agent = Learning(result=Result(metrics))
         look_at(agent)
         assert agent.update({}).metrics == metrics
 
@@ -169,6 +200,140 @@ def test_what_kept_cannot_name_is_said_before_the_agent_acts(kept, message):
 
     with pytest.raises(UnfitError, match=message):
         look_at(Kept(act=(1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "named"),
+    [
+        ("critic", lambda: torch.nn.Linear(1, 1), True),
+        ("critics", lambda: [torch.nn.Linear(1, 1)], True),
+        ("critic_optimizer", lambda: torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1), True),
+        ("random", lambda: torch.nn.Linear(1, 1).requires_grad_(False), False),
+        ("activation", torch.nn.ReLU, False),
+    ],
+)
+def test_what_learns_and_no_checkpoint_would_have_is_named(attribute, value, named):
+    agent = Learning()
+    setattr(agent, attribute, value())
+    message = rf"KEPT of .*\.Learning does not name {attribute}: no checkpoint would have what it learns\. "
+    with pytest.raises(UnfitError, match=message) if named else nullcontext():
+        look_at(agent)
+
+
+def test_a_part_of_a_kept_network_need_not_be_named():
+    agent = Learning()
+    agent.network = torch.nn.Sequential(agent.network, torch.nn.Linear(1, 1))
+    agent.encoder = agent.network[0]
+    look_at(agent)
+
+
+def test_a_step_of_a_former_optimizer_is_named_since_the_new_one_would_never_move():
+    agent = Learning()
+    agent.cfg = SimpleNamespace(max_grad_norm=None)
+    agent.step = agent.minimize(None, agent.optimizer)
+    look_at(agent)
+    agent.optimizer = torch.optim.SGD(agent.network.parameters(), 0.1)
+    with pytest.raises(
+        UnfitError, match=r"^step of .*\.Learning moves an optimizer that KEPT does not name\. After ano"
+    ):
+        look_at(agent)
+
+
+def test_an_optimizer_of_frozen_parameters_alone_is_named():
+    agent = Learning()
+    agent.network.requires_grad_(False)
+    with pytest.raises(UnfitError, match=r"all parameters of an optimizer of .*\.Learning are frozen"):
+        look_at(agent)
+
+
+class Changing(Own):
+    """Changes something in its update."""
+
+    def __init__(self, change, **attributes):
+        super().__init__(result=Result({}))
+        self.network.requires_grad_(False)
+        vars(self).update(attributes)
+        self.change = change
+
+    def update(self, batch):
+        self.change(self)
+        return self.result
+
+
+def warnings_of(agent, caplog):
+    """What is said at the first update, and nothing at the second one."""
+    look_at(agent)
+    agent.update({})
+    said = [record.getMessage() for record in caplog.records]
+    agent.update({})
+    assert len(caplog.records) == len(said)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        (0, lambda agent: setattr(agent, "own", agent.own + 1)),
+        (torch.zeros(2), lambda agent: agent.own.add_(1)),
+        (torch.zeros(()), lambda agent: setattr(agent, "own", agent.own + 1)),
+        (np.zeros(2), lambda agent: agent.own.__iadd__(1)),
+        ([], lambda agent: agent.own.append(1)),
+        (np.random.default_rng(0), lambda agent: agent.own.random()),
+        (
+            torch.nn.Linear(1, 1).requires_grad_(False),
+            lambda agent: agent.own.load_state_dict(torch.nn.Linear(1, 1).state_dict()),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_an_update_changes_and_no_checkpoint_has_is_told(value, change, caplog):
+    (said,) = warnings_of(Changing(change, own=value), caplog)
+    assert said.startswith(f"update of {__name__} changes own, which KEPT does not name: after a resume it begins as")
+    caplog.clear()
+    remade = type("Remade", (Changing,), {"REMADE": ("own",)})
+    derived = type("Derived", (remade,), {"REMADE": ("other",)})
+    assert not warnings_of(derived(change, own=value), caplog)
+
+
+def test_what_an_update_makes_for_the_first_time_is_told_if_it_is_to_be_kept(caplog):
+    late = type("Late", (Changing,), {"KEPT": ("network", "own")})
+    (said,) = warnings_of(late(lambda agent: setattr(agent, "own", torch.zeros(2)), own=None), caplog)
+    assert re.match(r"own, which KEPT of \S+ names, is None until update makes it: a resume cannot give it back", said)
+
+
+def test_numbers_that_an_update_leaves_as_they_were_are_not_told(caplog):
+    assert not warnings_of(Changing(lambda agent: setattr(agent, "own", 0.5), own=0.5, last=None), caplog)
+
+
+def test_parameters_that_learn_in_no_optimizer_are_told(caplog):
+    agent = Learning(result=Result({}))
+    agent.network = torch.nn.ModuleDict({"actor": agent.network, "aux": torch.nn.Linear(1, 1)})
+    (said,) = warnings_of(agent, caplog)
+    assert said.startswith(f"no optimizer of {__name__} has network.aux.weight (and 1 more), and the first update left")
+    caplog.clear()
+    agent = Learning(result=Result({}))
+    agent.network = torch.nn.ModuleDict({"actor": agent.network, "aux": torch.nn.Linear(1, 1).requires_grad_(False)})
+    assert not warnings_of(agent, caplog)
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"),
+    [
+        (lambda column, numbers: column - numbers, True),
+        (lambda column, numbers: torch.nn.functional.smooth_l1_loss(column, numbers.square()), True),
+        (lambda column, numbers: column.squeeze(1) - numbers, False),
+        (lambda column, numbers: numbers.unsqueeze(0) - numbers.unsqueeze(1), False),
+        (lambda column, numbers: column[numbers.long()], False),
+        (lambda column, numbers: column[:1] * numbers[:1], False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_a_column_and_numbers_that_make_a_table_are_told_with_the_line(operation, told, caplog):
+    agent = Changing(lambda agent: operation(torch.zeros(3, 1), torch.zeros(3)))
+    said = warnings_of(agent, caplog)
+    assert bool(said) is told
+    if told:
+        assert re.match(r"\S+\.py, line \d+: tensors of the shapes \[3, 1\] and \[3\] make 3 x 3 numbers\.", said[0])
 
 
 def test_the_former_spelling_of_standardize_is_named_since_nothing_would_call_it():

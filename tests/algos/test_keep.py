@@ -82,10 +82,57 @@ def test_a_velocity_goes_on_with_the_other_implementation_of_gradient_descent(ou
         torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("part", ["words", [1], np.zeros(2), torch.zeros(2), nn.Parameter(torch.zeros(()))])
+@pytest.mark.parametrize("part", [[1], {1}, np.array(["a"]), np.float32(1)])
 def test_what_has_no_kind_is_refused_by_its_name(part):
     with pytest.raises(TypeError, match=r"values\['best'\] is a \w+, which cannot be kept by its name; can be: a mod"):
         state_of(SimpleNamespace(values={"best": part}), ["values"])
+
+
+def test_a_dict_whose_keys_are_no_texts_is_refused_since_a_checkpoint_has_texts():
+    with pytest.raises(TypeError, match=r"^visits has the key 3; a dict that is kept has texts as keys$"):
+        state_of(SimpleNamespace(visits={3: 1}), ["visits"])
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ({}, {"left": 3}),
+        ({"a": 1}, {"b": {"c": 2.5}}),
+        (None, 0.5),
+        ("warm", "up"),
+        (np.zeros(2, np.int32), np.arange(3, dtype=np.int32)),
+        (torch.zeros(2), torch.tensor([0.5, 1.5])),
+        (torch.zeros(0, dtype=torch.int64), torch.arange(3)),
+    ],
+)
+def test_numbers_tensors_and_dicts_that_grow_come_back(here, there):
+    one, other = SimpleNamespace(value=there), SimpleNamespace(value=here)
+    load_state_of(other, ["value"], saved_and_read(state_of(one, ["value"])))
+    assert type(other.value) is type(there)
+    assert getattr(other.value, "dtype", None) == getattr(there, "dtype", None)
+    np.testing.assert_equal(np.asarray(other.value), np.asarray(there))
+
+
+def test_a_parameter_comes_back_in_place_since_its_optimizer_has_it():
+    one, other = (SimpleNamespace(log_alpha=nn.Parameter(torch.tensor([value]))) for value in (0.5, 0.0))
+    parameter = other.log_alpha
+    load_state_of(other, ["log_alpha"], saved_and_read(state_of(one, ["log_alpha"])))
+    assert other.log_alpha is parameter
+    assert parameter.item() == 0.5
+    with pytest.raises(ValueError, match=r"log_alpha is \(1,\) here and \(3,\) there"):
+        load_state_of(other, ["log_alpha"], {"log_alpha": np.zeros(3, np.float32)})
+
+
+def test_a_network_in_a_dict_may_not_be_missing():
+    with pytest.raises(ValueError, match=r"it has no \"nets\['a'\]\", which KEPT names; it has b"):
+        load_state_of(SimpleNamespace(nets={"a": nn.Linear(1, 1)}), ["nets"], {"nets": {"b": 1}})
+
+
+def test_a_generator_of_torch_goes_on():
+    one, other = (SimpleNamespace(rng=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    torch.rand(3, generator=one.rng)
+    load_state_of(other, ["rng"], saved_and_read(state_of(one, ["rng"])))
+    assert torch.equal(torch.rand(2, generator=other.rng), torch.rand(2, generator=one.rng))
 
 
 def test_an_agent_that_names_nothing_is_told_so():

@@ -38,6 +38,14 @@ def window_of(one, env):
     return {name: torch.from_numpy(value.copy()) for name, value in chunk.columns.items()}
 
 
+def test_a_recurrent_network_that_is_called_like_another_says_by_what_it_is_called():
+    one = agent("PPO", toy_of("recall", 2))
+    with pytest.raises(
+        TypeError, match=r"^a recurrent network is called with the states .* by outputs_of\(network, ba"
+    ):
+        one.policy.critic(torch.zeros(2, 4))
+
+
 @pytest.mark.parametrize(("actor", "critic"), [(REMEMBERS, REMEMBERS), (REMEMBERS, FORGETS), (FORGETS, REMEMBERS)])
 @ALL_OF_THEM
 def test_values_and_probabilities_of_a_window_are_those_of_single_steps(algo, actor, critic):

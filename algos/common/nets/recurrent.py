@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from algos.base import Batch
 from algos.common.fast import layers as fast
 from algos.common.nets.custom import CustomCell
+from config.tell.language import tr
 
 
 class Lstm(nn.LSTM):
@@ -129,6 +131,16 @@ class Recurrent(nn.Module):
         """Appends modules to the output layer."""
         self.stages[-1].extend(modules)  # type: ignore[operator]
         return self
+
+    def forward(self, *_: Any) -> Tensor:
+        """Raises TypeError for a call as of a feed-forward network, which has no state."""
+        raise TypeError(
+            tr(
+                "a recurrent network is called with the states before its steps: while acting by "
+                "carried.act(obs, state), in prepare by of_window(network, window, state), in update by "
+                "outputs_of(network, batch['obs']), all of algos.common.parts.passes"
+            )
+        )
 
     def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Makes one step of B rows: obs [B, ...], state [B, S] -> outputs [B, ...], state [B, S]."""

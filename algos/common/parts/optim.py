@@ -175,7 +175,7 @@ class GradientStep:
 
     def __init__(self, loss: Loss, optimizer: Optimizer, max_norm: float | None) -> None:
         """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
-        self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
+        self._loss, self.optimizer, self._max_norm = loss, optimizer, max_norm
         self._parameters = parameters_of(optimizer)
         self._own_losses = bool(custom.owners_of(self._parameters))
         """True if layers of the user's own add to the loss."""
@@ -209,14 +209,14 @@ class GradientStep:
         if self._own_losses:
             loss = custom.completed(loss, self._parameters, inputs[0])
         loss.backward(inputs=[p for p in self._parameters if p.requires_grad])  # the others are frozen
-        apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
+        apply_gradients(self.optimizer, self._parameters, self._max_norm, reduce)
         return extra
 
     def compile(self, samples: int | None) -> None:
         """Compiles the whole step with the next call for this number of samples, if the optimizer can be. A minibatch
         of another size, such as the last one of an epoch, or with tensors of another type is learned by autograd: each
         would be compiled anew. None: no call from now on is compiled."""
-        self._samples = samples if isinstance(self._optimizer, FusedAdam) else None
+        self._samples = samples if isinstance(self.optimizer, FusedAdam) else None
         if samples is None:
             self._compiled = None
 
@@ -227,9 +227,9 @@ class GradientStep:
 
     def make_compiled(self, *inputs: Any) -> None:
         """Compiles the step, or loads what an earlier run has compiled."""
-        assert isinstance(self._optimizer, FusedAdam)
+        assert isinstance(self.optimizer, FusedAdam)
         began, self.compiles = time.perf_counter(), True
-        rates = torch.ones(len(self._optimizer.param_groups), 3, device=self._parameters[0].device)
+        rates = torch.ones(len(self.optimizer.param_groups), 3, device=self._parameters[0].device)
         try:
             self._compiled = compiled_steps.CompiledStep(self._step, rates, inputs, self.tell)
         except CompileError as error:
@@ -239,16 +239,16 @@ class GradientStep:
 
     def by_compiled(self, *inputs: Any) -> Any:
         """Makes the step by the compiled one; returns what __call__ returns."""
-        assert isinstance(self._optimizer, FusedAdam)
+        assert isinstance(self.optimizer, FusedAdam)
         assert self._compiled is not None
-        self._optimizer.grad_norm, extra = self._compiled(rates := self._optimizer.rates(), *inputs)
+        self.optimizer.grad_norm, extra = self._compiled(rates := self.optimizer.rates(), *inputs)
         if rates.is_cuda:
             torch.autograd.graph.increment_version(self._parameters)  # for the copy that acts on the CPU
         return extra
 
     def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:
         """Makes the step; returns the gradients' norm before clipping, and the second value of the loss function."""
-        assert isinstance(self._optimizer, FusedAdam)
+        assert isinstance(self.optimizer, FusedAdam)
         loss, extra = self._loss(*inputs)
         learning = [p for p in self._parameters if p.requires_grad]
         by_parameter = dict(zip(learning, torch.autograd.grad(loss, learning, allow_unused=True), strict=True))
@@ -262,5 +262,5 @@ class GradientStep:
             if self._max_norm is not None:
                 scale = clip_factor(norm, self._max_norm)
                 gradients = [None if gradient is None else gradient * scale for gradient in gradients]
-        self._optimizer.move(gradients, rates)
+        self.optimizer.move(gradients, rates)
         return norm, extra

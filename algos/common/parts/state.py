@@ -30,17 +30,15 @@ def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) ->
     """Restores state_of(): in place where possible; numbers are set."""
     for name in names:
         part = getattr(owner, name)
-        if part is not None:  # what is switched off may be missing in the state of an earlier version
-            if name not in state:
-                raise ValueError(
-                    tr("it has no {name!r}, which KEPT names; it has {names}", name=name, names=", ".join(state))
-                )
-            setattr(owner, name, _restored(part, state[name]))
+        if name in state:
+            setattr(owner, name, _restored(name, part, state[name]))
+        elif part is not None:  # what is switched off may be missing in the state of an earlier version
+            raise ValueError(_unnamed(name, state))
 
 
 def _saved(name: str, part: Any) -> Any:
     match part:
-        case None | bool() | int() | float():
+        case None | bool() | int() | float() | str():
             return part
         case _Stateful():
             return part.state()
@@ -48,27 +46,51 @@ def _saved(name: str, part: Any) -> Any:
             return weights_of(part)
         case optim.FusedAdam() | torch.optim.Optimizer():
             return state_tree(part)
-        case np.random.Generator():
-            return part.bit_generator.state
-        case Tensor() if part.ndim == 0 and not part.requires_grad:
-            return part.item()
+        case np.random.Generator() | torch.Generator():
+            return _state_of_generator(part)
+        case Tensor() | np.ndarray() if _is_numbers(part):
+            return _copy_of(part)
         case dict():
-            return {key: _saved(f"{name}[{key!r}]", value) for key, value in part.items()}
+            return _saved_dict(name, part)
     raise TypeError(
         tr(
             "{name} is a {kind}, which cannot be kept by its name; can be: a module, an optimizer, a "
-            "generator, a number, a dict of these, None, or an object with state() and load_state()",
+            "generator, a number, a tensor or array of numbers, a text, a dict of these, None, or an object with "
+            "state() and load_state()",
             name=name,
             kind=type(part).__name__,
         )
     )
 
 
-def _restored(part: Any, saved: Any) -> Any:
+def _state_of_generator(rng: np.random.Generator | torch.Generator) -> Any:
+    return rng.get_state().numpy() if isinstance(rng, torch.Generator) else rng.bit_generator.state
+
+
+def _is_numbers(part: Tensor | Array) -> bool:
+    return isinstance(part, Tensor) or part.dtype.kind in "biuf"
+
+
+def _copy_of(part: Tensor | Array) -> Any:
+    """Returns a copy of the numbers; a tensor with one number and no axis is a number."""
+    if not isinstance(part, Tensor):
+        return part.copy()
+    return part.item() if part.ndim == 0 else part.detach().cpu().numpy().copy()
+
+
+def _saved_dict(name: str, part: dict[Any, Any]) -> dict[str, Any]:
+    if others := [key for key in part if not isinstance(key, str)]:
+        raise TypeError(
+            tr("{name} has the key {key!r}; a dict that is kept has texts as keys", name=name, key=others[0])
+        )
+    return {key: _saved(f"{name}[{key!r}]", value) for key, value in part.items()}
+
+
+def _restored(name: str, part: Any, saved: Any) -> Any:
     """Returns the part, restored in place, or its replacement."""
     match part:
-        case None:
-            return None
+        case None:  # a number that came later, or what is switched off now
+            return saved if isinstance(saved, bool | int | float | str) else None
         case _Stateful():
             part.load_state(saved)
         case nn.Module():
@@ -77,13 +99,51 @@ def _restored(part: Any, saved: Any) -> Any:
             load_state_tree(part, saved)
         case np.random.Generator():
             part.bit_generator.state = saved
+        case torch.Generator():
+            part.set_state(torch.tensor(saved, dtype=torch.uint8))
         case Tensor():
-            return torch.tensor(saved, dtype=part.dtype, device=part.device)
+            return _restored_tensor(name, part, saved)
+        case np.ndarray():
+            return np.array(saved, part.dtype)
         case dict():
-            return {key: _restored(value, saved[key]) for key, value in part.items()}
+            return _restored_dict(name, part, saved)
         case _:
             return saved
     return part
+
+
+def _restored_dict(name: str, part: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
+    """Returns a dict with the keys that were saved: those of counts, for instance, come and go."""
+    for key, value in part.items():
+        if key not in saved and isinstance(value, nn.Module | optim.FusedAdam | torch.optim.Optimizer):
+            raise ValueError(_unnamed(f"{name}[{key!r}]", saved))
+    return {
+        key: _restored(f"{name}[{key!r}]", part[key], value) if key in part else value for key, value in saved.items()
+    }
+
+
+@torch.no_grad()
+def _restored_tensor(name: str, part: Tensor, saved: Any) -> Tensor:
+    """Returns a tensor: in place, for the optimizer or compiled step that has it, unless its size is another one."""
+    value = torch.tensor(saved, dtype=part.dtype, device=part.device)
+    if part.shape == value.shape:
+        return part.copy_(value)
+    if part.requires_grad:
+        raise ValueError(_unfit(name, tuple(part.shape), tuple(value.shape)))
+    return value
+
+
+def _unnamed(name: str, state: Mapping[str, Any]) -> str:
+    return tr("it has no {name!r}, which KEPT names; it has {names}", name=name, names=", ".join(state))
+
+
+def _unfit(name: str, here: Any, there: Any) -> str:
+    return tr(
+        "the saved weights do not fit this network: {name} is {here} here and {there} there",
+        name=name,
+        here=here,
+        there=there,
+    )
 
 
 def weights_of(module: nn.Module) -> dict[str, Array]:
@@ -100,14 +160,7 @@ def load_weights(module: nn.Module, weights: Mapping[str, Array]) -> None:
     for name in sorted(shapes.keys() | saved.keys()):
         if shapes.get(name) != saved.get(name):
             here, there = shapes.get(name, "missing"), saved.get(name, "missing")
-            raise ValueError(
-                tr(
-                    "the saved weights do not fit this network: {name} is {here} here and {there} there",
-                    name=name,
-                    here=here,
-                    there=there,
-                )
-            )
+            raise ValueError(_unfit(name, here, there))
     for name, tensor in tensors.items():
         tensor.copy_(torch.tensor(weights[name]))
 
