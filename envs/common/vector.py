@@ -136,6 +136,23 @@ class NextStep(Mode):
         return self._last, reward, terminated, truncated, infos
 
 
+class Assumed(NextStep):
+    """NEXT_STEP of an environment that says no mode, unless its steps are those of another one."""
+
+    def step(self, action: Array) -> Outcome:
+        resets = self.pending
+        outcome = super().step(action)
+        _, reward, terminated, truncated, _ = outcome
+        if (wrong := resets & ((np.asarray(reward) != 0) | terminated | truncated)).any():
+            raise EnvError(
+                "row {row} has a reward or an end in the step after the end of its episode, which only resets in the "
+                "mode that is assumed, since the environment says none; write metadata = "
+                '{{"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}} in its class, or the mode that it has',
+                row=wrong.argmax(),
+            )
+        return outcome
+
+
 class GymnasiumVector(Codec, VectorEnv):
     """A gymnasium vector environment in its autoreset mode."""
 
@@ -178,6 +195,7 @@ class GymnasiumVector(Codec, VectorEnv):
             self._seeds[mask] = [int(seed) for seed in np.asarray(seeds)[mask]]
             try:
                 start, self._infos = self._mode.reset(mask, seeds)
+                _check_shapes({"observation": start}, self._obs)
             except Exception as error:
                 raise self._failed("reset", error) from error
             obs[mask] = np.asarray(start)[mask]
@@ -195,6 +213,9 @@ class GymnasiumVector(Codec, VectorEnv):
         decoded = self._actions.decode_batch(action)
         try:
             obs, reward, terminated, truncated, self._infos = self._mode.step(decoded)
+            _check_shapes(
+                {"observation": obs, "reward": reward, "terminated": terminated, "truncated": truncated}, self._obs
+            )
         except Exception as error:
             actions = self._actions.decode(action).tolist()
             raise self._failed("step", error, tr("; actions {actions}", actions=actions)) from error
@@ -317,6 +338,22 @@ class GymnasiumVector(Codec, VectorEnv):
         return tr("the process of row {row} ended with status {status}", row=status[0], status=status[1])
 
 
+def _check_shapes(values: dict[str, Any], obs: Array) -> None:
+    """Raises ValueError for a value of another shape than its array of all rows, which would be broadcast to them.
+    obs: observations of the step before."""
+    for name, value in values.items():
+        expected = obs.shape if name == "observation" else obs.shape[:1]
+        if np.shape(value) != expected:
+            raise ValueError(
+                tr(
+                    "the {key} has shape {shape}; expected {expected}",
+                    key=name,
+                    shape=np.shape(value),
+                    expected=expected,
+                )
+            )
+
+
 def end_processes(env: gymnasium.vector.AsyncVectorEnv) -> None:
     """Ends the processes of the rows, whatever they do."""
     env.closed = True
@@ -336,7 +373,8 @@ def mode_of(env: Any) -> Mode:
         AutoresetMode.SAME_STEP: SameStep,
         AutoresetMode.NEXT_STEP: NextStep,
     }
-    return modes[AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))](env)
+    told = env.metadata.get("autoreset_mode")
+    return Assumed(env) if told is None else modes[AutoresetMode(told)](env)
 
 
 def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:

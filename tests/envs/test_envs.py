@@ -175,6 +175,59 @@ def test_a_foreign_vector_environment_cannot_restart_a_row_in_mid_episode(mode):
         env.reset(np.array([False, True, False]), np.arange(3))
 
 
+class Narrow(SyncVectorEnv):
+    """Gives one row of a value, in place of all."""
+
+    narrow = 0
+    """Place of this value among those of a step."""
+
+    def step(self, actions):
+        values = [*super().step(actions)]
+        values[self.narrow] = values[self.narrow][:1]
+        return tuple(values)
+
+
+@pytest.mark.parametrize("value", ["observation", "reward", "terminated", "truncated"])
+def test_a_value_of_one_row_of_a_foreign_vector_environment_is_not_that_of_all(value):
+    env = foreign(Narrow, "NextStep")
+    env._mode.env.narrow = ["observation", "reward", "terminated", "truncated"].index(value)
+    env.reset(everyone(env), np.arange(3))
+    with pytest.raises(EnvError, match=rf"the {value} has shape \(1,.*; expected \(3,"):
+        env.step(np.zeros(3, int))
+
+
+def test_a_start_of_one_row_of_a_foreign_vector_environment_is_named():
+    env = foreign(SyncVectorEnv, "NextStep")
+    whole = env._mode.env.reset
+    env._mode.env.reset = lambda **asked: (whole(**asked)[0][:1], {})
+    with pytest.raises(
+        EnvError, match=r"failed in reset: ValueError: the observation has shape \(1, 1\); expected \(3, 1"
+    ):
+        env.reset(everyone(env), np.arange(3))
+
+
+class Silent(SyncVectorEnv):
+    """Does not say how it resets."""
+
+    def __init__(self, factories, autoreset_mode):
+        super().__init__(factories, autoreset_mode=autoreset_mode)
+        self.metadata = {}
+
+
+def test_a_vector_environment_that_says_no_mode_is_one_of_next_step_or_refused():
+    env = foreign(Silent, "NextStep")
+    assert play(env, 60) == play(foreign(SyncVectorEnv, "NextStep"), 60)
+    env = foreign(Silent, "SameStep", rows=2)
+    env.reset(everyone(env), np.arange(2))
+    for _ in range(3):
+        out = env.step(np.array([1, 0]))
+    env.reset(out.terminated, np.arange(2))
+    with pytest.raises(
+        EnvError, match=r"row 0 has a reward or an end in the step after the end .*AutoresetMode\.SAME_STEP"
+    ):
+        env.step(np.array([1, 0]))
+
+
 def test_a_same_step_environment_flattens_final_observations_of_a_dict():
     def step(self, action):
         obs, reward, terminated, truncated, info = Corridor.step(self, action)
