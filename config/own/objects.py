@@ -104,7 +104,10 @@ def find(name: str) -> Any:
 def _way(name: str, error: Exception) -> str:
     """Returns the end of a sentence about a module that is not there itself, such as the environment of a run that was
     copied without it; empty for any other error."""
-    top = name.partition(":")[0].partition(".")[0]
+    module, _, path = name.partition(":")
+    top = module.partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and module == f"{top}.py" == error.name:
+        return tr("; write {right}, without .py", right=f"{top}:{path}")
     if not isinstance(error, ModuleNotFoundError) or error.name != top or env_packages.is_listed(name):
         return ""
     return tr(

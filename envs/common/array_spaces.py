@@ -127,8 +127,11 @@ def action_space(space: Space) -> Space:
         raise EnvError(
             "actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a "
             "floating type can, alone and in a Tuple or Dict. Change the action space in the environment or with "
-            "a wrapper, such as gymnasium.wrappers.TransformAction.",
+            "a wrapper, such as gymnasium.wrappers.TransformAction.{whole}",
             space=named,
+            whole=tr(" Whole numbers from low to high are MultiDiscrete(high - low + 1, start=low).")
+            if isinstance(part, Box)
+            else "",
         )
     if _is_empty(space):
         raise EnvError("the action space {space} is empty: there is nothing to choose", space=space)

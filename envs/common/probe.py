@@ -285,8 +285,15 @@ def _failure(place: str, error: BaseException) -> EnvError:
     return EnvError(f"{place}: {described(error)}")
 
 
+def _is_time_step(result: Any) -> bool:
+    """Returns True for what reset and step of dm_env return."""
+    return hasattr(result, "step_type") and hasattr(result, "observation")
+
+
 def _reset_form(result: Any) -> Iterator[Fault]:
-    if isinstance(result, tuple) and len(result) == 2 and result[1] is None:
+    if _is_time_step(result):
+        yield Fault("reset", "(obs, info)", tr("a TimeStep of dm_env"), tr("Return time_step.observation, {}."))
+    elif isinstance(result, tuple) and len(result) == 2 and result[1] is None:
         field = tr("{field} of {call}", field="info", call="reset")
         yield Fault(field, tr("a dict"), "None", tr("Return {} when there is nothing to say."))
     elif result is None:
@@ -298,13 +305,21 @@ def _reset_form(result: Any) -> Iterator[Fault]:
 def _step_form(result: Any) -> Iterator[Fault]:
     if isinstance(result, tuple) and len(result) == 5:
         return
+    five = tr("5 values (obs, reward, terminated, truncated, info)")
+    if _is_time_step(result):
+        mend = tr(
+            "Return obs, reward, terminated, truncated, info; its last() is a termination with a discount of 0, and a "
+            "truncation with another one."
+        )
+        yield Fault("step", five, tr("a TimeStep of dm_env"), mend)
+        return
     mend = tr("Return obs, reward, terminated, truncated, info.")
     if old := isinstance(result, tuple) and len(result) == 4:
         mend = tr(
             "This is the old gym step with done: return obs, reward, terminated, truncated, info, "
             "with terminated for the end of the task and truncated for a time limit."
         )
-    yield Fault("step", tr("5 values (obs, reward, terminated, truncated, info)"), _kind(result), mend, old)
+    yield Fault("step", five, _kind(result), mend, old)
 
 
 def _reward_faults(reward: Any) -> Iterator[Fault]:

@@ -100,6 +100,12 @@ def no_environment(thing: Any) -> str | None:
             kind=kind.__name__,
             names=", ".join(lacks),
         )
+    if hasattr(kind, "observation_spec") and hasattr(kind, "action_spec"):
+        return tr(
+            "is an environment of dm_env ({kind}), whose step gives a TimeStep: write a gymnasium.Env around it, see "
+            "docs/environments.md",
+            kind=kind.__name__,
+        )
     if hasattr(kind, "reset") and hasattr(kind, "step"):
         return tr(
             "is not a gymnasium.Env ({kind}): inherit from it; one of several agents needs methods "

@@ -17,6 +17,8 @@ from envs.base import Array
 Count = Annotated[Int, Field(ge=0)]
 HeightAndWidth = Annotated[list[PositiveInt], Field(min_length=2, max_length=2)]
 
+MOST_CHANNELS = 4
+"""Number of channels of the images that are resized: red, green, blue and alpha."""
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """Weights of red, green and blue in perceived brightness (ITU-R BT.601)."""
 
@@ -140,9 +142,14 @@ class Resize(gymnasium.ObservationWrapper):
     def __init__(self, env: gymnasium.Env, shape: PositiveInt | HeightAndWidth = 84) -> None:
         super().__init__(env)
         space = _box(env, "Resize")
-        if space.dtype != np.uint8 or len(space.shape) not in (2, 3):
+        if space.dtype != np.uint8 or len(space.shape) not in (2, 3) or space.shape[2:] > (MOST_CHANNELS,):
             raise ValueError(
-                tr("Resize needs uint8 images, (height, width) or with channels last; got {space}", space=space)
+                tr(
+                    "Resize needs uint8 images, (height, width) or with up to {most} channels last; got {space}. "
+                    "FrameStack comes after it in env_cfg.wrappers",
+                    most=MOST_CHANNELS,
+                    space=space,
+                )
             )
         self._size = (shape, shape) if isinstance(shape, int) else (int(shape[0]), int(shape[1]))
         self.observation_space = Box(0, 255, (*self._size, *space.shape[2:]), np.uint8)

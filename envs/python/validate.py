@@ -11,7 +11,7 @@ from config.tell.language import tr
 from envs.common.rows import no_environment
 from envs.gym.validate import render_problems, wrapper_problems
 from envs.python.config import Config
-from envs.python.env import NOT_ASYNC, parameter_names, takes_context
+from envs.python.env import NOT_ASYNC, takes_context
 from envs.several.multi_agent import several
 
 
@@ -57,10 +57,16 @@ def _argument_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Pro
         yield Problem(key, message)
 
 
+def _takes_render_mode(creator: Callable[..., Any]) -> bool:
+    """Returns True if render_mode is a parameter, or may be passed on as one of **kwargs."""
+    parameters = own.parameters_of(creator) or ()
+    return any(each.name == "render_mode" or each.kind is each.VAR_KEYWORD for each in parameters)
+
+
 def _render_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Problem]:
     if cfg.render_mode is None:
         return
-    if not takes_context(creator) and "render_mode" not in parameter_names(creator):
+    if not takes_context(creator) and not _takes_render_mode(creator):
         message = tr(
             "{id} has no parameter render_mode; a video needs it, and a method render that returns an image", id=cfg.id
         )

@@ -24,6 +24,7 @@ CHANGES = {
 }
 """Fact that the last bits of a result depend on -> what is said of a change."""
 ROWS = english("the running episodes of rows {rows} could not be repeated and start again")
+ALL_ROWS = english("the running episodes of all rows could not be repeated and start again")
 SUMS = english("sums on {device} differ in their last bits")
 AHEAD = english("workers run ahead of the learner (run_ahead {run_ahead})")
 UNRECORDED = english("the checkpoint does not record the versions and the device that it was made with")
@@ -32,7 +33,7 @@ CHANGED = english("environments were changed by foreach_env {count} times, the l
 UNSEEDED = english("the environment draws random numbers that the seeds of its episodes do not decide")
 DRAWN = english("custom layers draw random numbers while they act, which no seed of the run decides: {layers}")
 CODE = english("code of your own has changed: {files}")
-INEXACT = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, UNSEEDED, DRAWN, CODE, *CHANGES.values())
+INEXACT = (ROWS, ALL_ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, UNSEEDED, DRAWN, CODE, *CHANGES.values())
 """Reasons why a resume is not exact."""
 
 

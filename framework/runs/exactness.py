@@ -100,10 +100,10 @@ def compare(
     before: Mapping[str, Any] | None, now: Mapping[str, Any], changed: Sequence[str] = (), rows: Sequence[str] = ()
 ) -> Exactness:
     """Compares the facts of a checkpoint with the facts of this session. changed: settings, as `key: old -> new`. rows:
-    those whose running episodes could not be replayed."""
+    those whose running episodes could not be replayed, or `all`."""
     reasons = []
     if rows:
-        reasons.append(sentences.ROWS.format(rows=", ".join(rows)))
+        reasons.append(sentences.ALL_ROWS if rows == ["all"] else sentences.ROWS.format(rows=", ".join(rows)))
     if not str(now["device"]).startswith("cpu"):
         reasons.append(sentences.SUMS.format(device=now["device"]))
     if now["run_ahead"]:

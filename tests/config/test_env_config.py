@@ -186,6 +186,8 @@ def test_gray_scale_is_the_brightness():
     """0.299 * 10 + 0.587 * 20 + 0.114 * 30 = 18.15"""
     env = GrayScale(pictures(0))
     assert env.observation(np.array([[[10, 20, 30]]], np.uint8)).tolist() == [[18]]
+    with pytest.raises(ValueError, match=r"up to 4 channels last; got Box\(.*\(12, .*FrameStack comes after it"):
+        Resize(corridor_with(observation_space=Box(0, 255, (12, 60, 40), np.uint8))())
     with pytest.raises(ValueError, match=r"GrayScale needs uint8 images of shape \(height, width, 3\)"):
         GrayScale(corridor_with(observation_space=Box(0, 1, (4, 4, 3), np.float32))())
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import sys
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -95,6 +96,24 @@ def test_the_old_gym_interface_is_recognised_and_the_way_on_is_shown(wrapped):
     assert "the old gym step with done" in message
 
 
+class TimeStep(NamedTuple):
+    """What reset and step of dm_env return."""
+
+    step_type: int
+    reward: float | None
+    discount: float | None
+    observation: np.ndarray
+
+
+def test_a_time_step_is_not_taken_for_the_old_gym_interface():
+    step = TimeStep(1, 0.0, 1.0, np.zeros(1, np.float32))
+    message = said(corridor_with(reset=lambda self, seed=None, options=None: step, step=lambda self, action: step))
+    assert "reset: expected (obs, info), got a TimeStep of dm_env. Return time_step.observation, {}." in message
+    assert "step: expected 5 values (obs, reward, terminated, truncated, info), got a TimeStep of dm_env." in message
+    assert "its last() is a termination with a discount of 0, and a truncation with another one." in message
+    assert "OldGym" not in message, "it would take step_type for the observation"
+
+
 def test_every_fault_of_a_reset_and_a_step_is_listed_once():
     """ENV-1: with a list for an array, values out of bounds, an array for a reward, and wrong flags."""
     factory = corridor_with(
@@ -170,7 +189,11 @@ def test_flags_and_info_must_be_what_they_are_called():
         ({"action_space": Box(-1, 1, (0,))}, "the action space Box([], [], (0,), float32) is empty"),
         ({"observation_space": Box(-1, 1, (0,))}, "the observation space Box([], [], (0,), float32) is empty"),
         ({"observation_space": Dict({})}, "the observation space Dict() is empty: there is nothing to learn from"),
-        ({"action_space": Box(0, 3, (1,), np.int64)}, "Box of a floating type can"),
+        (
+            {"action_space": Box(0, 3, (1,), np.int64)},
+            "such as gymnasium.wrappers.TransformAction. Whole numbers from low to high are MultiDiscrete(high - low",
+        ),
+        ({"action_space": Text(3)}, "such as gymnasium.wrappers.TransformAction."),
     ],
 )
 def test_spaces_that_cannot_be_learned_from_are_refused(changes, message):

@@ -220,6 +220,13 @@ def test_our_own_vector_environment_is_taken_as_it_is(monkeypatch):
         made(3, id="ours", wrappers=["FrameStack"])
 
 
+class Specified(OldLine):
+    """An environment with the interface of dm_env."""
+
+    def observation_spec(self): ...
+    def action_spec(self): ...
+
+
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
@@ -228,6 +235,10 @@ def test_our_own_vector_environment_is_taken_as_it_is(monkeypatch):
             OldLine,
             r"mine is not a gymnasium.Env \(OldLine\): inherit from it; one of several agents needs methods "
             r"observation_space\(agent\) and action_space\(agent\); joystick.OldGym\(env\) accepts the old step of 4",
+        ),
+        (
+            Specified,
+            r"mine is an environment of dm_env \(Specified\), whose step gives a TimeStep: write a gymnasium.Env",
         ),
         (dict, r"mine is not an environment \(dict\): inherit from gymnasium.Env"),
     ],
@@ -475,6 +486,13 @@ def test_a_wrapper_as_the_class_of_an_environment_is_not_asked_for_its_render_mo
 
     monkeypatch.setattr(own, "_REGISTERED", {"wrapped": Wrapped})
     assert list(problems(python.Config(id="wrapped", render_mode="rgb_array"))) == []
+
+
+def test_render_mode_may_be_passed_on_with_other_arguments(monkeypatch):
+    monkeypatch.setattr(own, "_REGISTERED", {})
+    own.register("passed on", lambda size=3, **others: Line(size, **others))
+    assert list(problems(python.Config(id="passed on", render_mode="rgb_array"))) == []
+    assert made(id="passed on", render_mode="rgb_array").info(0) == {}
 
 
 def test_a_class_without_modes_of_drawing_is_told_how_it_says_them(monkeypatch):

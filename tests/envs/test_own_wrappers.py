@@ -105,6 +105,7 @@ def test_they_are_applied_in_their_order(vectorization: str) -> None:
             "broken_wrappers:Scaled cannot be imported: ZeroDivisionError: division by zero (",
         ),
         ("own_wrappers.Scaled", "is named own_wrappers:Scaled, with --allow-import own_wrappers"),
+        ("own_wrappers.py:Scaled", "; write own_wrappers:Scaled, without .py"),
         (":FrameStack", "':FrameStack' has no module before the colon; write module:name"),
     ],
 )

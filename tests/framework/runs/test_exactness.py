@@ -27,6 +27,14 @@ def test_reasons_are_english_in_the_file_and_translated_where_they_are_shown(chi
     )
 
 
+def test_rows_that_are_all_of_them_are_not_listed(chinese):
+    verdict = exactness.compare(FACTS, FACTS, rows=["all"])
+    assert verdict.to_json()["inexact_because"] == [
+        "the running episodes of all rows could not be repeated and start again"
+    ]
+    assert str(verdict) == "恢复后不完全一致：所有并行环境中进行到一半的回合无法重放，将重新开始"
+
+
 def test_facts_of_a_checkpoint_are_the_same_in_every_language():
     """English, also where every module was loaded in Chinese."""
     code = """if True:
