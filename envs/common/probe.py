@@ -39,6 +39,8 @@ class Fault(NamedTuple):
 
 OLD = tr(" (its interface is the old one: joystick.OldGym(env) accepts it as it is)")
 
+TIME_STEP = tr("a TimeStep of dm_env")
+
 
 def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
     """Raises EnvError with all faults found in a reset and a step. Returns True if actions are masked."""
@@ -52,7 +54,8 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
         faults += _step_faults(env, name, start, obey, faults)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
-        remedy = OLD if any(fault.old for fault in faults) else ""
+        of_dm_env = any(fault.got == TIME_STEP for fault in faults)
+        remedy = OLD if any(fault.old for fault in faults) and not of_dm_env else ""
         raise EnvError(
             "{name} does not follow the Gymnasium API{remedy}:\n{listed}", name=name, remedy=remedy, listed=listed
         )
@@ -292,7 +295,7 @@ def _is_time_step(result: Any) -> bool:
 
 def _reset_form(result: Any) -> Iterator[Fault]:
     if _is_time_step(result):
-        yield Fault("reset", "(obs, info)", tr("a TimeStep of dm_env"), tr("Return time_step.observation, {}."))
+        yield Fault("reset", "(obs, info)", TIME_STEP, tr("Return time_step.observation, {}."))
     elif isinstance(result, tuple) and len(result) == 2 and result[1] is None:
         field = tr("{field} of {call}", field="info", call="reset")
         yield Fault(field, tr("a dict"), "None", tr("Return {} when there is nothing to say."))
@@ -311,7 +314,7 @@ def _step_form(result: Any) -> Iterator[Fault]:
             "Return obs, reward, terminated, truncated, info; its last() is a termination with a discount of 0, and a "
             "truncation with another one."
         )
-        yield Fault("step", five, tr("a TimeStep of dm_env"), mend)
+        yield Fault("step", five, TIME_STEP, mend)
         return
     mend = tr("Return obs, reward, terminated, truncated, info.")
     if old := isinstance(result, tuple) and len(result) == 4:

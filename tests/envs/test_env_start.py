@@ -107,6 +107,7 @@ class TimeStep(NamedTuple):
 
 def test_a_time_step_is_not_taken_for_the_old_gym_interface():
     step = TimeStep(1, 0.0, 1.0, np.zeros(1, np.float32))
+    assert "OldGym" not in said(corridor_with(reset=lambda self: step, step=lambda self, action: step))
     message = said(corridor_with(reset=lambda self, seed=None, options=None: step, step=lambda self, action: step))
     assert "reset: expected (obs, info), got a TimeStep of dm_env. Return time_step.observation, {}." in message
     assert "step: expected 5 values (obs, reward, terminated, truncated, info), got a TimeStep of dm_env." in message
