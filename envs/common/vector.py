@@ -115,8 +115,10 @@ class NextStep(Mode):
 
     replayable = False
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: Any, assumed: bool = False) -> None:
+        """assumed: the environment says no mode; steps that belong to another one are refused."""
         super().__init__(env)
+        self._assumed = assumed
         self._last: Any = None
         self.pending: Array = np.zeros(self.rows, bool)
         self.valid = np.ones(self.rows, bool)
@@ -131,26 +133,11 @@ class NextStep(Mode):
 
     def step(self, action: Array) -> Outcome:
         obs, reward, terminated, truncated, infos = self.env.step(action)
+        if self._assumed:
+            _refuse_other_mode(self.pending & ((np.asarray(reward) != 0) | terminated | truncated))
         self.valid = ~self.pending
         self._last, self.pending = self.encode(obs), np.logical_or(terminated, truncated)
         return self._last, reward, terminated, truncated, infos
-
-
-class Assumed(NextStep):
-    """NEXT_STEP of an environment that says no mode, unless its steps are those of another one."""
-
-    def step(self, action: Array) -> Outcome:
-        resets = self.pending
-        outcome = super().step(action)
-        _, reward, terminated, truncated, _ = outcome
-        if (wrong := resets & ((np.asarray(reward) != 0) | terminated | truncated)).any():
-            raise EnvError(
-                "row {row} has a reward or an end in the step after the end of its episode, which only resets in the "
-                "mode that is assumed, since the environment says none; write metadata = "
-                '{{"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}} in its class, or the mode that it has',
-                row=wrong.argmax(),
-            )
-        return outcome
 
 
 class GymnasiumVector(Codec, VectorEnv):
@@ -374,7 +361,7 @@ def mode_of(env: Any) -> Mode:
         AutoresetMode.NEXT_STEP: NextStep,
     }
     told = env.metadata.get("autoreset_mode")
-    return Assumed(env) if told is None else modes[AutoresetMode(told)](env)
+    return NextStep(env, assumed=True) if told is None else modes[AutoresetMode(told)](env)
 
 
 def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
@@ -393,5 +380,16 @@ def _refuse_others(rows: Array) -> None:
         raise EnvError(
             "row {row} has not ended, and this vector environment cannot restart a single row; "
             "set general_cfg.max_step: -1, or vectorization: sync",
+            row=rows.argmax(),
+        )
+
+
+def _refuse_other_mode(rows: Array) -> None:
+    """Raises EnvError if a row did more than a reset in its step after an end."""
+    if rows.any():
+        raise EnvError(
+            "row {row} has a reward or an end in the step after the end of its episode, which only resets in the "
+            "mode that is assumed, since the environment says none; write metadata = "
+            '{{"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}} in its class, or the mode that it has',
             row=rows.argmax(),
         )
