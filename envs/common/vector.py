@@ -170,6 +170,8 @@ class GymnasiumVector(Codec, VectorEnv):
         self._infos: dict[str, Any] = {}
         self._seeds = np.zeros(self.rows, object)
         self._ended = np.ones(self.rows, bool)
+        self._looked = False
+        """True once the shapes of a step were looked at."""
 
     @property
     def pending(self) -> Array | None:
@@ -200,9 +202,10 @@ class GymnasiumVector(Codec, VectorEnv):
         decoded = self._actions.decode_batch(action)
         try:
             obs, reward, terminated, truncated, self._infos = self._mode.step(decoded)
-            _check_shapes(
-                {"observation": obs, "reward": reward, "terminated": terminated, "truncated": truncated}, self._obs
-            )
+            if not self._looked:  # a look at each step would cost a tenth of that of small environments
+                values = {"observation": obs, "reward": reward, "terminated": terminated, "truncated": truncated}
+                _check_shapes(values, self._obs)
+                self._looked = True
         except Exception as error:
             actions = self._actions.decode(action).tolist()
             raise self._failed("step", error, tr("; actions {actions}", actions=actions)) from error
