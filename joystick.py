@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from config.read.search_space import integer as integer
     from config.read.search_space import log as log
     from config.read.search_space import uniform as uniform
+    from config.tell.language import UserError as UserError
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
@@ -109,6 +110,7 @@ _HOMES = {
     "TrainedPolicies": "framework.runs.policy",
     "TrainedPolicy": "framework.runs.policy",
     "Tuned": "framework.jobs.tune",
+    "UserError": "config.tell.language",
     "VectorReplayBuffer": "framework.data.vector",
     "choice": "config.read.search_space",
     "compare": "framework.commands.work.compare",

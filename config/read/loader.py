@@ -26,7 +26,7 @@ from config.read.source_stack import SourceStack
 from config.read.task_config import load_task_config
 from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
-from config.tell.language import tr
+from config.tell.language import UserError, tr
 from config.tell.names import DEFAULT, DEFAULT_OF, printable, with_full_width_named
 from config.tell.traceback import concise
 
@@ -36,7 +36,7 @@ MOST_PROBLEMS = 100
 """Problems that are listed; a file may hold thousands."""
 
 
-class ConfigError(Exception):
+class ConfigError(UserError):
     """Everything that is wrong with a configuration, one sentence each."""
 
     _render_traceback_ = concise

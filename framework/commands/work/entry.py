@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Callable
 
-from config.read.loader import ConfigError, RunConfig
+from config.read.loader import RunConfig
 from config.tell.language import UserError, tr
 from config.tell.names import without_password
 from config.tell.system_errors import refusal
@@ -118,7 +118,7 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
         if config is not None:
             check(config)
         return work()
-    except (UserError, ConfigError) as error:
+    except UserError as error:
         return _failed(str(error), error)
     except KeyboardInterrupt:
         print(tr("stopped"), file=sys.stderr)

@@ -66,6 +66,19 @@ def test_importing_it_loads_neither_torch_nor_ray():
     assert done.stdout.startswith("[] ['Batch', ")
 
 
+def test_one_name_catches_all_errors_that_a_user_can_cause() -> None:
+    for cause, kind in (
+        (lambda: joystick.Run("DQN", "CartPole-v1", algo_cfg={"lr": "fast"}), joystick.ConfigError),
+        (lambda: joystick.Run("DQN", "CartPole-v9"), joystick.UserError),
+        (lambda: joystick.load("none"), joystick.UserError),
+    ):
+        with pytest.raises(joystick.UserError) as caught:
+            cause()
+        assert isinstance(caught.value, kind)
+    assert issubclass(joystick.EnvError, joystick.UserError)
+    assert issubclass(joystick.JoystickError, joystick.UserError)
+
+
 @pytest.mark.parametrize("name", in_the_suite(["DQN", "PPO"], "PPO"))
 def test_iterations_a_resume_and_the_command_line_write_the_same_files(name):
     end = settings(name)["general_cfg"]["max_total_step"]
