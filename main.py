@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports needs no traceback
@@ -20,6 +21,10 @@ REQUIRED = {
     "rich", "safetensors", "torch", "yaml",
 }  # fmt: skip
 """Modules of the packages that every run needs; Ray's absence is answered where it is started."""
+EXECUTORS = ("ThreadPoolExecutor", "asyncio_")
+"""Beginnings of the names of threads of executors."""
+PATIENCE = 2.0
+"""Seconds that threads have to end before they are named."""
 _interrupts: list[int] = []
 """Signals of Ctrl-C that no command has taken for itself."""
 
@@ -75,5 +80,27 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def _name_thread() -> None:
+    """Says which thread of an environment, or of a library, this process waits for at its end."""
+    threads = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    # those of an executor end when Python asks them to, which it does next
+    left = [thread for thread in threads if not thread.daemon and not thread.name.startswith(EXECUTORS)]
+    for thread in left:
+        thread.join(PATIENCE / len(left))
+    if named := ", ".join(dict.fromkeys(thread.name for thread in left if thread.is_alive())):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        print(
+            tr(
+                "all is written; this process waits for threads that an environment or a library has left: {named}. "
+                "Ctrl-C ends it",
+                named=named,
+            ),
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    _name_thread()
+    sys.exit(status)
