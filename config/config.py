@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -145,6 +145,9 @@ class GeneralConfig(Strict):
     """Evaluate whenever a checkpoint is saved. If false, the last checkpoints are evaluated when the run ends."""
     online_eval_episode: PositiveInt = 10
     """Number of episodes per evaluation, each with its own start state."""
+    eval_env: dict[str, Any] = {}
+    """Settings of env_cfg that evaluations, tests and films have in place of those of training, such as
+    {is_slippery: false}. Observations and actions stay the same."""
     explore: bool = False
     """Evaluations and tests act with the exploration that training has at that time: a stochastic policy draws its
     actions, start_steps and epsilon are random actions. Data to learn from (collect_traj) need it: without it they have

@@ -1,5 +1,7 @@
 """Checks of sections: each by itself, with its environment, and between general_cfg and the algorithms."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +20,9 @@ from config.tell.error_text import faults
 from config.tell.language import tr
 from config.tell.names import did_you_mean, nearest
 
+OF_BOTH = ("id", "n_envs", "vectorization", "action_mask", "render_mode")
+"""Settings of env_cfg that evaluations have from training."""
+
 
 class Checks:
     """Checks of what is written. All problems are reported."""
@@ -34,6 +39,27 @@ class Checks:
         if built.get("general_cfg"):
             self._across(built["general_cfg"], built.get("algo_cfg"))
         return built
+
+    def evaluation(self, kind: ModuleType | None, changes: Mapping[str, Any]) -> Any:
+        """Returns env_cfg of evaluations, or None. Reports problems of what differs from training. kind: package of the
+        environment; changes: general_cfg.eval_env."""
+        model, place = self.stack.models["env_cfg"], self.stack.merged("general_cfg")[1].parts["eval_env"]
+        if of_both := [key for key in changes if key in OF_BOTH]:
+            for key in of_both:
+                self.stack.report("general_cfg", f"eval_env.{key}", tr("is that of training; leave it out"))
+            return None
+        try:
+            env = model.model_validate({**self.stack.merged("env_cfg")[0], **changes})
+        except ValidationError as error:
+            wrong = faults(error, model, place, lambda key: self.stack.hint("env_cfg", key))
+            self.stack.problems += [fault.sentence for fault in wrong]
+            return None
+        forbidden = [(key, why) for key, name in env.own() if (why := self._forbids(name))]
+        checked = kind.check(env) if kind and hasattr(kind, "check") and not forbidden else ()
+        for key, message, *_ in (*forbidden, *env.checks(), *checked):
+            if re.split(r"\W", key)[0] in changes:
+                self.stack.report("general_cfg", f"eval_env.{key}", message)
+        return env
 
     def _section(self, section: str) -> Any:
         """Returns the validated section, or None. Reports the contradictions in the settings that can be read."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from config.config import GeneralConfig
 from config.foreign import flags as foreign_flags
 from config.foreign.dialect import Changes, Flags
 from config.foreign.dialects import DIALECTS
@@ -350,7 +351,10 @@ class _Assembly(SourceStack):
             self.sources.insert(0, self._unrecorded())
         self._translate(by_section)
         self.notes += limits.leave_out(self)
-        built = Checks(self, self.task, choice).sections(by_section["env_cfg"])
+        checks = Checks(self, self.task, choice)
+        built, eval_env = checks.sections(by_section["env_cfg"]), None
+        if built.get("general_cfg") and (changes := self._of_evaluation(built["general_cfg"])):
+            eval_env = checks.evaluation(by_section["env_cfg"], changes)
         if self.problems:
             raise ConfigError(*sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
@@ -363,13 +367,14 @@ class _Assembly(SourceStack):
             *unused_settings.notes(self, built, where, self.needless),
             *self._remarks(by_section, built, decided),
         ]
-        names = [name for section in built.values() for _, name in section.own()]
+        names = [name for section in filter(None, (*built.values(), eval_env)) for _, name in section.own()]
         own_names = [*names, *(str(self.general(key)) for key in ("algo_name", "env_name"))]
         own_names += [self.algo_of(section) for section in self.policy_names()]
         return RunConfig(
             general=built["general_cfg"].model_copy(update={**self.canonical(by_section), **decided}),
             algo=built["algo_cfg"],
             env=built["env_cfg"],
+            eval_env=eval_env,
             algo_package=by_section["algo_cfg"],
             env_package=by_section["env_cfg"],
             where=where,
@@ -387,6 +392,12 @@ class _Assembly(SourceStack):
             policy_packages={name: by_section[section] for section, name in self.policy_names().items()},
             **options,
         )
+
+    def _of_evaluation(self, general: GeneralConfig) -> dict[str, Any]:
+        """Returns the settings of env_cfg that evaluations have of their own. For a test, what its command says of
+        env_cfg counts."""
+        typed = self.sources[-1].sections.get("env_cfg", {}) if general.mode == "test" else {}
+        return {key: value for key, value in general.eval_env.items() if key not in typed}
 
     def _translate(self, by_section: dict[str, Any]) -> None:
         """Puts the words of other libraries under our names. by_section: packages by section."""

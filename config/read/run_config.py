@@ -23,6 +23,7 @@ class RunConfig:
     general: GeneralConfig
     algo: AlgoConfig
     env: EnvConfig
+    """Settings of the environment of training."""
     algo_package: ModuleType
     env_package: ModuleType
     where: dict[str, str]
@@ -52,6 +53,8 @@ class RunConfig:
     objects: Mapping[str, Any] = field(default_factory=dict)
     """Classes and functions of the user's own that settings name and no other process could import: by their registered
     name."""
+    eval_env: EnvConfig | None = None
+    """Settings of the environment of evaluations, if general_cfg.eval_env has some of its own."""
     notes: tuple[str, ...] = ()
     """Remarks on how the configuration was decided, for the user."""
     policies: Mapping[str, Any] = field(default_factory=dict)
@@ -100,6 +103,10 @@ class RunConfig:
     def with_general(self, **changes: Any) -> "RunConfig":
         """Returns the same configuration with other general settings, which are not checked."""
         return replace(self, general=self.general.model_copy(update=changes))
+
+    def of_evaluation(self) -> "RunConfig":
+        """Returns the same configuration with the environment of evaluations, which tests and films have, too."""
+        return replace(self, env=self.eval_env or self.env)
 
     def sections(self) -> dict[str, Strict]:
         """Returns the three sections, and a section policies_cfg.NAME for each policy."""

@@ -25,7 +25,7 @@ IGNORED = {f"general_cfg.{key}" for key in ({*HARMLESS} - PROCESSES) | {"seed", 
 """Settings in which the runs of a series may differ."""
 SAME_TASK = {f"env_cfg.{key}" for key in ("n_envs", "action_mask", "vectorization")}
 """Settings of env_cfg that do not change what a return means."""
-TASK = {"general_cfg.max_step", "general_cfg.score_policy"}
+TASK = {"general_cfg.max_step", "general_cfg.score_policy", "general_cfg.eval_env"}
 """Settings outside of env_cfg that do."""
 MOST_IN_A_NAME = 2
 """Number of settings in the name of a series."""

@@ -235,10 +235,12 @@ class Experiment:
         supervisor_pipe.tell_folder(self.task.path)
         if self.env.metrics:
             self.task.write_run({"numbers": list(self.env.metrics)})
-        eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
+        evaluated_in = config.of_evaluation()
+        eval_env = enter(build.opened_env(evaluated_in, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
+        build.check_same_spaces(eval_env, self.env)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
         self._stack.callback(self.console.close)  # after the log, of which a logger may fail at its end
-        self.output = FinalOutput(config, self.task, self.console)
+        self.output = FinalOutput(evaluated_in, self.task, self.console)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         self.log = log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
@@ -266,7 +268,7 @@ class Experiment:
         if user and user.IN_EVALUATION:
             recorders.append(CallbackRecorder(user, eval_env.rows, in_evaluation=True))
         self.evaluator = build.make_evaluator(
-            config, eval_env, self.check, self.watch, phases.evaluation, recorders,
+            evaluated_in, eval_env, self.check, self.watch, phases.evaluation, recorders,
             lambda: self.trainer.exploration(),
         )  # fmt: skip
         observers: list[Observer] = [log, *([CallbackObserver(user, self.handle(self))] if user else [])]

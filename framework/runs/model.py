@@ -66,7 +66,7 @@ def settings_of(task: str | os.PathLike[str], model: str | int, allow_import: It
         path, model = checkpoint[1], int(checkpoint[2]) if checkpoint[2].isdecimal() else checkpoint[2]
     which = {"mode": "test", "load_checkpoint": True, "load_path": path, "load_model_step": model}
     check_list("allow_import", allow_import)
-    return with_seed(of_program(None, values={"general_cfg": which}, allow_import=allow_import))
+    return with_seed(of_program(None, values={"general_cfg": which}, allow_import=allow_import)).of_evaluation()
 
 
 @contextlib.contextmanager

@@ -242,6 +242,7 @@ def film(
 ) -> Film:
     """Plays evaluation episodes, and films them into a file. path: without the suffix, which the environment decides.
     check: called before each step; may raise."""
+    config = config.of_evaluation()
     tape, watch = Tape(evaluator.env.rows), evaluator.watch
     evaluation = evaluator.play(agent, episodes, [tape])
     path = path.with_name(path.name + file_name(config).suffix)

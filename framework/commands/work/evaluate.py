@@ -21,7 +21,7 @@ from framework.screen.terminal import fitted
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Plays whole episodes: this many, or as many as make at least this many steps. Returns the exit status."""
     out = new_file("--out", request.out, config, of_lines=True)
-    config = with_seed(config)
+    config = with_seed(config).of_evaluation()
     cfg = config.general
     with opened(config) as model:
         episodes = 0 if request.steps else cfg.max_episode

@@ -26,7 +26,7 @@ INTERRUPTED = 130
 def run(config: RunConfig, request: Namespace) -> int:
     """Plays one episode with a person. Returns the exit status."""
     record_file = new_file("--record", request.record, config)
-    config = _of_one_episode(with_seed(config))
+    config = _of_one_episode(with_seed(config).of_evaluation())
     with opened(config) as model:
         member = model.env.member(0)
         env = getattr(member, "unwrapped", member)

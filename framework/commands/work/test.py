@@ -57,7 +57,7 @@ def recorded(
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals, selection: FilmSelection = ALL_PLAYED) -> int:
     """Tests a model, and returns the exit status. selection: what a video shows."""
-    config = with_seed(config)
+    config = with_seed(config).of_evaluation()
     if fault := selection.fault(config):
         raise JoystickError(fault)
     with opened(config) as model:

@@ -1,0 +1,89 @@
+"""Evaluations, tests and films in another environment than the one of training: general_cfg.eval_env."""
+
+from pathlib import Path
+
+import gymnasium
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import joystick
+from config.read.loader import ConfigError, load
+from framework.archive.run import RecordedRun
+from framework.catalog import ALGOS, ENVS
+from main import main
+
+pytestmark = pytest.mark.run
+
+
+class Paid(gymnasium.Env):
+    """Pays the same in each of three steps."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+    metadata = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, pay: float = 1.0, size: int = 2, render_mode: str | None = None) -> None:
+        self.pay, self.render_mode = pay, render_mode
+        self.observation_space = gymnasium.spaces.Box(-1, 1, (size,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        self.time += 1
+        return self.observation_space.low, self.pay, self.time == 3, False, {}
+
+    def render(self):
+        return np.full((8, 8, 3), 10 * self.pay, np.uint8)
+
+
+def run_of(**eval_env: object) -> joystick.Run:
+    joystick.register_env("paid", Paid)
+    general = {"env_name": "python", "eval_env": eval_env, "online_eval_episode": 2, "model_save_fre": 20}
+    return joystick.Run(
+        "DQN", "paid", general_cfg={**general, "online_eval": True, "save_fig": False}, into="tasks/run"
+    )
+
+
+def test_evaluations_tests_and_films_have_it_and_training_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with run_of(pay=5.0) as run:
+        run.train(150)
+        assert run.evaluate()["mean"] == 15
+        film = run.film(1)
+    recorded = RecordedRun(Path("tasks/run"))
+    assert {row["mean"] for row in recorded.evaluations} == {15.0}
+    assert {row["return"] for row in recorded.episodes} == {3.0}
+    assert 45 < iio.imread(film.path)[0, -1, -1].mean() < 55, "the picture of 5.0"
+    for words, score in ((), "15"), (("env_cfg.pay=2.0",), "6"), (("general_cfg.eval_env={}",), "3"):
+        capsys.readouterr()
+        assert main(["test", "run", "--episodes", "2", *words]) == 0
+        assert f"score            {score} ± 0 over 2 episodes" in capsys.readouterr().out
+
+
+def test_observations_and_actions_have_to_be_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(joystick.EnvError, match=r"eval_env: observations of evaluations are Box.*\(3,\).* the same"):
+        run_of(size=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ("{is_slipery: false}", "general_cfg.eval_env.is_slipery: unknown; did you mean is_slippery?"),
+        ("{id: CliffWalking-v1}", "general_cfg.eval_env.id: is that of training; leave it out"),
+        ("{wrappers: [Nope]}", "general_cfg.eval_env.wrappers: there is no wrapper 'Nope'"),
+        ("{wrappers: [mine:W]}", "general_cfg.eval_env.wrappers: imports mine; to allow it, add --allow-import mine"),
+        ("{vectorization: 3}", "general_cfg.eval_env.vectorization: is that of training; leave it out"),
+        ("3", "general_cfg.eval_env: got 3; expected a mapping (name: value)"),
+    ],
+)
+def test_what_is_wrong_is_said_under_its_name(changes: str, answer: str) -> None:
+    options = {"algo": "QLearning", "env": "FrozenLake-v1", "find_algo": ALGOS, "find_env": ENVS}
+    with pytest.raises(ConfigError) as caught:
+        load(None, [f"general_cfg.eval_env={changes}"], **options)
+    assert [problem.startswith(f"command line: {answer}") for problem in caught.value.problems] == [True]
