@@ -220,7 +220,10 @@ class PresetChoice:
 
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
-        settings = sources.from_document(document, written=False).sections.get("env_cfg", {})
+        sections = sources.from_document(document, written=False).sections
+        settings = sections.get("env_cfg", {})
+        if self.stack.general("eval_env") != sections.get("general_cfg", {}).get("eval_env", {}):
+            return False
         return not any("env_config" in source.foreign for source in self.stack.sources) and all(
             key in presets.NOT_THE_TASK
             or settings.get(key) == value

@@ -448,6 +448,9 @@ def test_without_a_file_a_run_begins_with_the_preset_of_its_algorithm_and_enviro
     [line] = [note for note in loaded().notes if note.startswith("preset: ")]
     assert line == "preset: presets/CartPole-v1/DQN.yaml"
     assert loaded().expected_return == 500
+    assert loaded(None, "general_cfg.eval_env={wrappers: [SignReward]}").expected_return is None, (
+        "of another evaluation"
+    )
     assert loaded().as_dict() == loaded(algo="DQN", env="CartPole-v1").as_dict()
     assert loaded(None, "general_cfg.algo_name=PPO").as_dict() == loaded(algo="PPO").as_dict()
     assert not any("preset" in note for note in loaded(None, "general_cfg.preset=null").notes)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from config.foreign.experiments import load_all
+from framework.catalog import ALGOS, ENVS
 from framework.jobs import job
 from framework.pages.charts import COLORS
 from main import main
@@ -140,8 +142,12 @@ def test_the_example_of_the_page_prints_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
-    [(name, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", DOC, re.DOTALL)
-    Path(name).write_text(settings)
+    files = dict(re.findall(r"```yaml\n# (\S+)\n(.*?)```", DOC, re.DOTALL))
+    for name, settings in files.items():
+        Path(name).write_text(settings)
+    variants = load_all("ablation.yaml", find_algo=ALGOS, find_env=ENVS)
+    assert list(variants) == ["DQN", "double", "three steps", "PPO"]
+    assert [config.algorithms for config in variants.values()] == ["DQN", "DQN", "DQN", "PPO"]
     *trained, compared = [line.split()[2:] for line in re.findall(r"^python main\.py .*$", START, re.MULTILINE)]
     for words in trained:
         assert main([*words, "general_cfg.save_fig=false"]) == 0
