@@ -24,6 +24,8 @@ LONG = 2.0
 """Number of times its limit of steps that a run takes before it is said beforehand."""
 LEAST_STEPS = 1000
 """Number of steps below which a run tries its settings out, and cannot have learned much."""
+LEAST_SIDE = 16
+"""Pixels of the side of an image from which on convolutions serve it better than linear layers."""
 MOST_RANDOM = 0.5
 """Share of random actions at the end of a training above which its exploration has not come down."""
 LEAST_ENTROPY = 1e-3
@@ -33,8 +35,10 @@ MOST_TIMES = 20
 
 
 def beforehand(config: RunConfig, planned: Plan, rows: int) -> Iterator[str]:
-    """Yields what the limit of steps leaves no room for: learning, actions of the policy, or the limit itself, since a
-    round is played to its end. rows: of the environment."""
+    """Yields which images no convolutions get, and what the limit of steps leaves no room for: learning, actions of the
+    policy, or the limit itself, since a round is played to its end. rows: of the environment."""
+    for policy in planned.learning:
+        yield from _flat_images(policy)
     limit, every = config.general.max_total_step, planned.fragment * rows
     if limit <= 0 or not planned.learning:
         return
@@ -72,6 +76,22 @@ def beforehand(config: RunConfig, planned: Plan, rows: int) -> Iterator[str]:
             section=section,
             key=key,
         )
+
+
+def _flat_images(policy: PolicyPlan) -> Iterator[str]:
+    """Yields which images among the parts of the observations linear layers get as single numbers."""
+    if not hasattr(policy.algo, "branches"):
+        return
+    for part in policy.spec.parts:
+        sides = sorted(part.shape)[-2:]
+        if len(part.shape) == 3 and min(sides) >= LEAST_SIDE and part.name not in (policy.algo.branches or {}):
+            yield tr(
+                "linear layers get the image {name} of the observation as {count:,} numbers; {section}.branches="
+                "{{{name}: []}} gives it convolutions",
+                name=part.name,
+                count=part.stop - part.start,
+                section=policy.section,
+            )
 
 
 def remarks(

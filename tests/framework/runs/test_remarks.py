@@ -1,16 +1,18 @@
 """What the end of a run says about numbers that show why it learns badly."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, Space
 
+from config.model.arrays import Part
 from config.read.loader import RunConfig, load
 from framework.catalog import ALGOS, ENVS
 from framework.disk.csv_table import Table
-from framework.runs.remarks import faults, largest_value
+from framework.runs.remarks import beforehand, faults, largest_value
 from main import main
 
 TWO_ACTIONS = Discrete(2)
@@ -93,6 +95,27 @@ def test_what_the_limit_of_steps_leaves_no_room_for_is_said_before_the_run(
     assert main(["--algo", algo, "--env", "CartPole-v1", *general, *settings, "--dry-run"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert text in shown if text else not shown.count(" note ")
+
+
+@pytest.mark.parametrize(
+    ("parts", "branches", "count"),
+    [
+        ([Part("img", 0, 1200, (20, 20, 3)), Part("speed", 1200, 1203, (3,))], None, 1),
+        ([Part("img", 0, 1200, (20, 20, 3))], {"img": []}, 0),
+        ([Part("img", 0, 1200, (3, 20, 20))], {"other": []}, 1),
+        ([Part("grid", 0, 147, (7, 7, 3)), Part("rows", 147, 547, (20, 20))], None, 0),
+    ],
+)
+def test_an_image_that_linear_layers_get_is_said_before_the_run(parts: list[Part], branches: Any, count: int) -> None:
+    policy: Any = SimpleNamespace(
+        algo=SimpleNamespace(branches=branches), spec=SimpleNamespace(parts=parts), section="algo_cfg", memory=None
+    )
+    config: Any = SimpleNamespace(general=SimpleNamespace(max_total_step=-1))
+    remarks = list(beforehand(config, SimpleNamespace(learning=[policy], fragment=1), 1))  # type: ignore[arg-type]
+    assert remarks == [
+        "linear layers get the image img of the observation as 1,200 numbers; algo_cfg.branches={img: []} gives it "
+        "convolutions"
+    ] * count  # fmt: skip
 
 
 def test_a_policy_of_all_agents_has_the_section_of_the_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
