@@ -46,6 +46,17 @@ def test_every_kind_comes_back_to_the_bit_and_networks_stay_where_they_are():
     assert other.rng.random() == one.rng.random()
 
 
+def test_names_that_stand_for_one_tensor_get_their_own_numbers():
+    """Metrics begin as one zero, and a resume gave all of them the number of the last."""
+    zero = torch.zeros(())
+    one, other = (SimpleNamespace(metrics=values, pair=[*values.values()][0]) for values in (
+        {"loss": torch.tensor(0.25), "entropy": torch.tensor(0.75)}, {"loss": zero, "entropy": zero}
+    ))  # fmt: skip
+    load_state_of(other, ["metrics", "pair"], saved_and_read(state_of(one, ["metrics", "pair"])))
+    assert {name: value.item() for name, value in other.metrics.items()} == {"loss": 0.25, "entropy": 0.75}
+    assert (other.pair.item(), zero.item()) == (0.25, 0)
+
+
 def test_what_is_switched_off_may_be_missing_in_an_older_state_and_nothing_else():
     one, state = parts(1), state_of(parts(2), NAMES)
     load_state_of(one, NAMES, {name: value for name, value in state.items() if name != "nothing"})

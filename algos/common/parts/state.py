@@ -124,13 +124,14 @@ def _restored_dict(name: str, part: dict[str, Any], saved: dict[str, Any]) -> di
 
 @torch.no_grad()
 def _restored_tensor(name: str, part: Tensor, saved: Any) -> Tensor:
-    """Returns a tensor: in place, for the optimizer or compiled step that has it, unless its size is another one."""
+    """Returns a tensor: in place for one that learns, which an optimizer has, too. Others are new, since names may stand
+    for one tensor until each gets its own, as those of metrics do."""
     value = torch.tensor(saved, dtype=part.dtype, device=part.device)
-    if part.shape == value.shape:
-        return part.copy_(value)
-    if part.requires_grad:
+    if not part.requires_grad:
+        return value
+    if part.shape != value.shape:
         raise ValueError(_unfit(name, tuple(part.shape), tuple(value.shape)))
-    return value
+    return part.copy_(value)
 
 
 def _unnamed(name: str, state: Mapping[str, Any]) -> str:
