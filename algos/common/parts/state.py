@@ -124,8 +124,8 @@ def _restored_dict(name: str, part: dict[str, Any], saved: dict[str, Any]) -> di
 
 @torch.no_grad()
 def _restored_tensor(name: str, part: Tensor, saved: Any) -> Tensor:
-    """Returns a tensor: in place for one that learns, which an optimizer has, too. Others are new, since names may stand
-    for one tensor until each gets its own, as those of metrics do."""
+    """Returns a tensor: in place for one that learns, which an optimizer has, too. Others are new, since several names
+    may stand for one tensor until each gets its own, as those of metrics do."""
     value = torch.tensor(saved, dtype=part.dtype, device=part.device)
     if not part.requires_grad:
         return value
