@@ -49,7 +49,7 @@ def test_every_kind_comes_back_to_the_bit_and_networks_stay_where_they_are():
 def test_names_that_stand_for_one_tensor_get_their_own_numbers():
     """Metrics begin as one zero, and a resume gave all of them the number of the last."""
     zero = torch.zeros(())
-    one, other = (SimpleNamespace(metrics=values, pair=[*values.values()][0]) for values in (
+    one, other = (SimpleNamespace(metrics=values, pair=next(iter(values.values()))) for values in (
         {"loss": torch.tensor(0.25), "entropy": torch.tensor(0.75)}, {"loss": zero, "entropy": zero}
     ))  # fmt: skip
     load_state_of(other, ["metrics", "pair"], saved_and_read(state_of(one, ["metrics", "pair"])))
