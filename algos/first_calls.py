@@ -3,6 +3,7 @@ what it changes and no checkpoint has, what nothing moves, and tensors that make
 
 import inspect
 import logging
+import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,10 @@ ARGUMENTS = {
 FaultOf = Callable[..., str | None]
 """Returns what is wrong with what a function of an agent returned; its arguments are the agent, that, and what the
 function was called with."""
+LARGEST = 2**26
+"""Bytes of the largest array whose numbers are compared: a replay memory of an agent's own stays as it is."""
+MAKE_TABLES = {"add", "sub", "mul", "div", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
+"""Functions of torch to which numbers [B] and a column [B, 1] are given by mistake."""
 FORMER = "standardise"
 """Former spelling of a function, which nothing would call."""
 
@@ -53,7 +58,7 @@ def look_at(agent: Agent) -> None:
     faults: dict[str, FaultOf] = {name: _fault_of_act for name in acting}
     faults |= {"prepare": _fault_of_batch, "update": _fault_of_result}
     for function, fault_of in faults.items():
-        if hasattr(agent, function):
+        if _is_called(agent, function) and function not in vars(agent):  # not what __init__ has put in its place
             setattr(agent, function, partial(_first_call, agent, function, fault_of))
 
 
@@ -79,8 +84,13 @@ def _without_base(agent: Agent) -> UnfitError:
 
 def _look_at_arguments(agent: Agent) -> None:
     for function, arguments in ARGUMENTS.items():
-        if function != "act" or isinstance(agent, ActingAgent):  # in other agents a function of their own
+        if _is_called(agent, function):
             _look_at_arguments_of(type(agent), function, getattr(agent, function), arguments)
+
+
+def _is_called(agent: Agent, function: str) -> bool:
+    """Returns True for a function of the contract; `act` is one in an ActingAgent, and another agent's own matter."""
+    return hasattr(type(agent), function) and (function != "act" or isinstance(agent, ActingAgent))
 
 
 def _look_at_arguments_of(cls: type[Agent], name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
@@ -120,7 +130,7 @@ def _look_at_kept(agent: Agent) -> None:
     if _keeps_by_name(agent):
         try:
             state_of(agent, agent.KEPT)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:  # ValueError: of a lazy layer that has no weights yet
             raise UnfitError("KEPT of {agent}: {error}", agent=_name(agent), error=error) from error
 
 
@@ -130,24 +140,21 @@ def _keeps_by_name(agent: Agent) -> bool:
 
 
 def _look_at_learners(agent: Agent) -> None:
-    """Raises UnfitError for networks and optimizers that learn and that no checkpoint would have, for a step of such an
-    optimizer, and for an optimizer with nothing to move."""
-    optimizers = list(agent.optimizers())
-    if any(not any(p.requires_grad for p in optim.parameters_of(optimizer)) for optimizer in optimizers):
-        raise UnfitError(
-            "all parameters of an optimizer of {agent} are frozen (requires_grad_(False)); its loss needs some that "
-            "learn",
-            agent=_name(agent),
-        )
+    """Raises UnfitError for networks and optimizers that learn and that no checkpoint would have, and for a step of
+    such an optimizer."""
     if not _keeps_by_name(agent):
         return
-    kept, unkept = _kept_tensors(agent), []
-    for name, value in vars(agent).items():
-        for part in value if isinstance(value, list | tuple) else (value,):
-            networks = part.parameters() if isinstance(part, torch.nn.Module) else ()
-            learns = any(p.requires_grad and id(p) not in kept for p in networks)
-            if learns or (isinstance(part, optim.Optimizer) and all(part is not other for other in optimizers)):
-                unkept.append(name)
+    kept, remade = _kept(agent), _remade(agent)
+    unkept = [
+        name
+        for name, value in vars(agent).items()
+        if name not in remade
+        for part in (value if isinstance(value, list | tuple) else (value,))
+        if isinstance(part, nn.Module | optim.Optimizer)
+        if any(
+            isinstance(leaf, optim.Optimizer) or leaf.requires_grad for leaf in _leaves(part) if id(leaf) not in kept
+        )
+    ]
     if unkept:
         raise UnfitError(
             "KEPT of {agent} does not name {names}: no checkpoint would have what it learns. Name it there; a network "
@@ -156,13 +163,17 @@ def _look_at_learners(agent: Agent) -> None:
             names=", ".join(dict.fromkeys(unkept)),
         )
     for name, value in vars(agent).items():
-        if isinstance(value, optim.GradientStep) and all(value.optimizer is not other for other in optimizers):
+        if isinstance(value, optim.GradientStep) and id(value.optimizer) not in kept:
             raise UnfitError(
                 "{name} of {agent} moves an optimizer that KEPT does not name. After another optimizer, make it anew: "
                 "self.{name} = self.minimize(loss, optimizer)",
                 agent=_name(agent),
                 name=name,
             )
+
+
+def _is_frozen(optimizer: optim.Optimizer) -> bool:
+    return not any(parameter.requires_grad for parameter in optim.parameters_of(optimizer))
 
 
 def _first_call(agent: Agent, function: str, fault_of: FaultOf, *args: Any, **kwargs: Any) -> Any:
@@ -177,13 +188,21 @@ def _first_call(agent: Agent, function: str, fault_of: FaultOf, *args: Any, **kw
             value = _watched(agent, function, call)
         else:
             value = call()
+    except RuntimeError as error:
+        if function != "update" or not any(map(_is_frozen, agent.optimizers())):
+            raise
+        raise UnfitError(
+            "all parameters of an optimizer of {agent} are frozen (requires_grad_(False)); its loss needs some that "
+            "learn",
+            agent=_name(agent),
+        ) from error
     except KeyError as error:
-        if args and isinstance(batch := args[0], dict) and error.args[0] not in batch:
+        if args and isinstance(batch := args[0], dict) and not any(map(batch.__contains__, error.args)):
             error.add_note(
                 tr("{function} is called with the columns {names}", function=function, names=", ".join(batch))
             )
         raise
-    if (fault := fault_of(agent, value, *args)) is not None:
+    if args and (fault := fault_of(agent, value, *args)) is not None:  # without: the agent's own call, by names
         raise UnfitError("{function} of {agent} returned {fault}", function=function, agent=_name(agent), fault=fault)
     return value
 
@@ -241,7 +260,7 @@ def _fault_of_result(agent: Agent, result: Any, batch: Any = None, *_: Any) -> s
                 kind=_kind(value),
             )
     if result.priorities is not None and isinstance(batch, dict) and "reward" in batch:
-        expected = (batch["reward"].numel(),)
+        expected = tuple(batch["reward"].shape[-1:])  # of sequences [L, B] one each
         if _shape_of(result.priorities) != expected:
             return tr(
                 "a Result whose priorities are {kind}; expected a tensor of shape {expected}",
@@ -271,27 +290,40 @@ def _kind(value: Any) -> str:
 # what the first update changes, and shapes ------------------------------------------------------------------------
 
 
-def _kept_tensors(agent: Agent) -> set[int]:
-    """Returns the identities of the parameters and statistics of all networks that the agent keeps."""
-    return {id(tensor) for name in agent.KEPT for tensor in _tensors(getattr(agent, name, None), set())}
+def _kept(agent: Agent) -> set[int]:
+    """Returns the identities of the parameters, statistics and optimizers of all parts that the agent keeps."""
+    return {id(leaf) for name in agent.KEPT for leaf in _leaves(getattr(agent, name, None))}
 
 
-def _tensors(part: Any, seen: set[int]) -> Iterator[Tensor]:
-    if id(part) in seen:
-        return
-    seen.add(id(part))
-    if isinstance(part, Tensor):
-        yield part
-    elif isinstance(part, nn.Module):
-        yield from (*part.parameters(), *part.buffers())
-    elif not isinstance(part, optim.Optimizer):
-        parts = part if isinstance(part, dict) else vars(part) if hasattr(part, "load_state") else {}
-        for value in parts.values():
-            yield from _tensors(value, seen)
+def _remade(agent: Agent) -> set[str]:
+    return {name for cls in type(agent).__mro__ for name in vars(cls).get("REMADE", ())}
+
+
+def _leaves(part: Any) -> Iterator[Any]:
+    """Yields the tensors and optimizers of a part: of a network, a dict, or an object that is saved."""
+    parts, seen = [part], set[int]()
+    while parts:
+        part = parts.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Tensor | optim.Optimizer):
+            yield part
+        elif isinstance(part, nn.Module):
+            yield from (*part.parameters(), *part.buffers())
+        elif isinstance(part, dict):
+            parts.extend(part.values())
+        elif hasattr(part, "load_state"):
+            for value in getattr(part, "__dict__", {}).values():
+                # a list may be a memory of many transitions, which are no parts
+                listed = isinstance(value, list | tuple)
+                parts.extend([each for each in value if isinstance(each, nn.Module)] if listed else [value])
 
 
 def _watched(agent: Agent, function: str, call: Callable[[], Any]) -> Any:
     """Returns what the first call of a function returns. Warns of changes that no checkpoint would have."""
+    if not agent.KEPT or not _keeps_by_name(agent):  # tables of ours are saved without a KEPT
+        return call()
     changing, missing = _unkept(agent), [name for name in agent.KEPT if getattr(agent, name, 0) is None]
     before = {name: _trace(getattr(agent, name)) for name in changing}
     value = call()
@@ -321,15 +353,8 @@ def _watched(agent: Agent, function: str, call: Callable[[], Any]) -> Any:
 
 def _watched_update(agent: Agent, call: Callable[[], Any]) -> Any:
     """Returns what the first update returns. Warns also of parameters that nothing moves, and of shapes."""
-    moved = {id(p) for optimizer in agent.optimizers() for p in optim.parameters_of(optimizer)}
-    idle = [
-        (f"{name}.{path}", parameter, parameter.detach().clone())
-        for name in agent.KEPT
-        if isinstance(network := getattr(agent, name, None), nn.Module)
-        for path, parameter in network.named_parameters()
-        if parameter.requires_grad and id(parameter) not in moved
-    ]
-    with _Shapes():
+    idle = [(path, parameter, parameter.detach().clone()) for path, parameter in _idle(agent)]
+    with _Shapes(agent):
         value = _watched(agent, "update", call)
     if still := [path for path, parameter, before in idle if torch.equal(parameter, before)]:
         LOGGER.warning(
@@ -344,14 +369,28 @@ def _watched_update(agent: Agent, call: Callable[[], Any]) -> Any:
     return value
 
 
+def _idle(agent: Agent) -> Iterator[tuple[str, Tensor]]:
+    """Yields the parameters that should learn and that no optimizer has, with their names. A copy of one that an
+    optimizer has is a target network's."""
+    if not _keeps_by_name(agent):
+        return
+    moved = [parameter for optimizer in agent.optimizers() for parameter in optim.parameters_of(optimizer)]
+    identities = {id(parameter) for parameter in moved}
+    for name in agent.KEPT:
+        if isinstance(network := getattr(agent, name, None), nn.Module):
+            for path, parameter in network.named_parameters():
+                is_idle = parameter.requires_grad and id(parameter) not in identities
+                if is_idle and not any(torch.equal(parameter, other) for other in moved):
+                    yield f"{name}.{path}", parameter
+
+
 def _unkept(agent: Agent) -> list[str]:
     """Returns the attributes that no checkpoint has, and that the agent did not say to make anew."""
-    kept = _kept_tensors(agent)
-    named = {*agent.KEPT, *(name for cls in type(agent).__mro__ for name in vars(cls).get("REMADE", ()))}
+    kept, named = _kept(agent), {*agent.KEPT, *_remade(agent)}
     return [
         name
         for name, value in vars(agent).items()
-        if name not in named and not any(id(tensor) in kept for tensor in _tensors(value, set()))
+        if name not in named and not any(id(leaf) in kept for leaf in _leaves(value))
     ]
 
 
@@ -360,28 +399,41 @@ def _trace(value: Any) -> Any:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return value
+        return repr(value)  # nan is another number than itself
     if isinstance(value, Tensor):
-        return id(value), value._version
+        return id(value), _version(value)
     if isinstance(value, nn.Module):
-        return [tensor._version for tensor in (*value.parameters(), *value.buffers())]
+        return [_version(tensor) for tensor in (*value.parameters(), *value.buffers())]
     if isinstance(value, np.ndarray):
-        return value.tobytes()
+        return value.tobytes() if value.nbytes <= LARGEST else None
     if isinstance(value, np.random.Generator):
-        return value.bit_generator.state
+        return pickle.dumps(value.bit_generator.state)  # some have arrays in it
     return len(value) if isinstance(value, list | dict | set | deque) else None
 
 
-class _Shapes(TorchFunctionMode):
-    """Warns once where numbers [B] and a column [B, 1] make a table [B, B], whose mean is no loss that was meant."""
+def _version(tensor: Tensor) -> int:
+    """Returns a number that changes with the tensor; one of torch.inference_mode has none."""
+    return 0 if tensor.is_inference() else tensor._version
 
-    def __init__(self) -> None:
+
+class _Shapes(TorchFunctionMode):
+    """Warns once where numbers [B] and a column [B, 1] make a table [B, B], whose mean is no loss that was meant. It is
+    meant of a column that is made of numbers, as in x[:, None] - x, and of numbers that the agent has."""
+
+    def __init__(self, agent: Agent) -> None:
         super().__init__()
         self._told = False
+        self._meant = {id(leaf): leaf for value in vars(agent).values() for leaf in _leaves(value)}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if not self._told and (rows := _rows_of_table(func, args, result)):
+        name = getattr(func, "__name__", "")
+        tensors = [part for part in args if isinstance(part, Tensor) and not part.is_nested]
+        if self._told or not tensors or not isinstance(result, Tensor) or result.is_nested:
+            return result
+        if result.ndim == 2 and result.shape[1] == 1 and self._is_of_numbers(tensors, len(result)):
+            self._meant[id(result)] = result  # which keeps its identity from another tensor
+        elif name in MAKE_TABLES and (rows := self._rows_of_table(tensors)):
             self._told = True
             LOGGER.warning(
                 tr(
@@ -395,15 +447,18 @@ class _Shapes(TorchFunctionMode):
             )
         return result
 
+    def _is_of_numbers(self, tensors: list[Tensor], rows: int) -> bool:
+        """Returns True if all of the tensors are numbers [B], columns of such, or single numbers."""
+        return all(part.ndim == 0 or part.shape == (rows,) or id(part) in self._meant for part in tensors)
 
-def _rows_of_table(func: Any, args: Any, result: Any) -> int:
-    """Returns the number of rows of a table that an operation makes of a column and of numbers; 0 if it makes none."""
-    shapes = {tuple(part.shape) for part in args if isinstance(part, Tensor)}
-    for rows in (shape[0] for shape in shapes if len(shape) == 1 and shape[0] > 1):
-        table = isinstance(result, Tensor) and tuple(result.shape) == (rows, rows)
-        if (rows, 1) in shapes and (table or getattr(func, "__name__", "").endswith("_loss")):
-            return rows
-    return 0
+    def _rows_of_table(self, tensors: list[Tensor]) -> int:
+        """Returns the number of rows of the table that a column and numbers make; 0 if they make none, or a meant
+        one."""
+        if len(tensors) != 2 or any(id(part) in self._meant for part in tensors):
+            return 0
+        numbers, column = sorted(tensors, key=lambda part: part.ndim)
+        rows = numbers.numel()
+        return rows if rows > 1 and numbers.ndim == 1 and column.shape == (rows, 1) else 0
 
 
 def _place() -> str:

@@ -1,6 +1,8 @@
 """Mistakes in an algorithm of the user's own: each is one sentence, when its functions are called first."""
 
+import copy
 import importlib
+import math
 import re
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,7 +15,7 @@ from gymnasium.spaces import Box, Discrete
 
 import algos
 from algos.base import Act, Agent, EnvSpec, Result, Streams, UnfitError
-from algos.common.parts.acting import ActingAgent
+from algos.common.parts.acting import ActingAgent, Weightless
 from algos.first_calls import look_at, make
 
 NAME = r"test_first_calls\.Own"
@@ -136,12 +138,13 @@ def test_a_column_that_there_is_not_is_answered_with_those_that_there_are(name):
 @pytest.mark.parametrize(
     ("priorities", "told"), [(torch.zeros(3), False), (torch.zeros(3, 3), True), (torch.zeros(3, 1), True)]
 )
-def test_priorities_of_another_shape_than_the_samples_are_named(priorities, told):
+@pytest.mark.parametrize("reward", [torch.zeros(3), torch.zeros(5, 3)], ids=["steps", "sequences"])
+def test_priorities_of_another_shape_than_the_samples_are_named(priorities, told, reward):
     agent = Own(result=Result({}, priorities))
     look_at(agent)
     message = r"a Result whose priorities are Tensor of shape \(3, \d\); expected a tensor of shape \(3,\)$"
     with pytest.raises(UnfitError, match=message) if told else nullcontext():
-        agent.update({"reward": torch.zeros(3)})
+        agent.update({"reward": reward})
 
 
 def test_an_act_of_a_recurrent_agent_without_the_state_after_it_is_named():
@@ -176,6 +179,30 @@ def test_only_the_first_call_of_a_function_is_looked_at():
     agent.update({})
     agent.predict_action(None, None)
     assert not {"update", "predict_action"} & vars(agent).keys()
+
+
+def test_an_act_of_an_agent_that_does_not_act_by_it_is_a_function_of_its_own():
+    for agent in (type("Method", (Own,), {"act": lambda self, x: 2 * x})(), Own()):
+        if not hasattr(agent, "act"):
+            agent.act = lambda x: 2 * x
+        look_at(agent)
+        assert agent.act(2) == 4
+
+
+def test_a_function_that_init_has_put_in_the_place_of_a_method_stays_there():
+    agent, calls = Own(result=Result({})), []
+    method = agent.update
+    agent.update = lambda batch: calls.append(batch) or method(batch)
+    look_at(agent)
+    for number in range(2):
+        agent.update({"number": number})
+    assert [batch["number"] for batch in calls] == [0, 1]
+
+
+def test_a_call_of_the_agent_itself_by_the_names_of_the_arguments_is_not_looked_at():
+    agent = Own(Act(np.zeros(1)))
+    look_at(agent)
+    assert agent.predict_action(obs=np.zeros((1, 1)), state=None) is agent.acted
 
 
 def test_a_name_in_kept_that_the_agent_lacks_is_named_before_it_acts():
@@ -239,10 +266,71 @@ def test_a_step_of_a_former_optimizer_is_named_since_the_new_one_would_never_mov
         look_at(agent)
 
 
-def test_an_optimizer_of_frozen_parameters_alone_is_named():
-    agent = Learning()
+class Descending(Learning):
+    def update(self, batch):
+        self.network(torch.ones(2, 1)).mean().backward()
+        self.optimizer.step()
+        return Result({})
+
+
+def test_an_optimizer_of_frozen_parameters_alone_is_named_where_its_loss_has_no_gradient():
+    agent = Descending()
     agent.network.requires_grad_(False)
-    with pytest.raises(UnfitError, match=r"all parameters of an optimizer of .*\.Learning are frozen"):
+    look_at(agent)
+    with pytest.raises(UnfitError, match=r"all parameters of an optimizer of .*\.Descending are frozen"):
+        agent.update({})
+
+
+def test_an_optimizer_of_layers_that_are_frozen_at_first_is_not_named():
+    agent = Descending()
+    agent.encoder = torch.nn.Linear(1, 1).requires_grad_(False)
+    agent.encoder_optimizer = torch.optim.SGD(agent.encoder.parameters(), 0.1)
+    type(agent).KEPT, kept = (*agent.KEPT, "encoder", "encoder_optimizer"), agent.KEPT
+    look_at(agent)
+    agent.update({})
+    type(agent).KEPT = kept
+
+
+class Head:
+    """A part with a state of its own, which has its networks and an optimizer."""
+
+    def __init__(self):
+        self.networks = [torch.nn.Linear(1, 1)]
+        self.optimizer = torch.optim.SGD(self.networks[0].parameters(), 0.1)
+
+    def state(self):
+        return {}
+
+    def load_state(self, state):
+        pass
+
+
+class Slots:
+    """A memory without a __dict__."""
+
+    __slots__ = ()
+    state, load_state = Head.state, Head.load_state
+
+
+def test_what_a_part_keeps_need_not_be_named():
+    agent = type("Parted", (Learning,), {"KEPT": ("network", "optimizer", "head", "slots", "parts")})()
+    agent.head, agent.slots = Head(), Slots()
+    agent.critics, agent.critic_optimizer = agent.head.networks, agent.head.optimizer
+    agent.aux_optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1)
+    agent.parts = {"aux": {"optimizer": agent.aux_optimizer}}
+    look_at(agent)
+
+
+def test_a_network_that_each_update_makes_anew_need_not_be_kept():
+    agent = type("Remaking", (Learning,), {"REMADE": ("old",)})()
+    agent.old = copy.deepcopy(agent.network)
+    look_at(agent)
+
+
+def test_a_network_without_weights_yet_is_named_before_the_agent_acts():
+    agent = Own()
+    agent.network = torch.nn.LazyLinear(1)
+    with pytest.raises(UnfitError, match=r"KEPT of .*\.Own: Attempted to use an uninitialized parameter"):
         look_at(agent)
 
 
@@ -301,8 +389,34 @@ def test_what_an_update_makes_for_the_first_time_is_told_if_it_is_to_be_kept(cap
     assert re.match(r"own, which KEPT of \S+ names, is None until update makes it: a resume cannot give it back", said)
 
 
-def test_numbers_that_an_update_leaves_as_they_were_are_not_told(caplog):
-    assert not warnings_of(Changing(lambda agent: setattr(agent, "own", 0.5), own=0.5, last=None), caplog)
+@pytest.mark.parametrize(
+    "value",
+    [
+        0.5,
+        math.nan,
+        np.random.Generator(np.random.MT19937(0)),
+        torch.inference_mode()(lambda: torch.zeros(2))(),
+        torch.inference_mode()(lambda: torch.nn.Linear(1, 1).requires_grad_(False))(),
+    ],
+    ids=["number", "nan", "generator", "inference", "inference_network"],
+)
+def test_what_an_update_leaves_as_it_was_is_not_told(value, caplog):
+    assert not warnings_of(Changing(lambda agent: setattr(agent, "own", agent.own), own=value, last=None), caplog)
+
+
+def test_a_memory_of_an_agent_is_not_copied_to_be_compared(caplog, monkeypatch):
+    monkeypatch.setattr("algos.first_calls.LARGEST", 100)
+    assert not warnings_of(Changing(lambda agent: agent.own.__iadd__(1), own=np.zeros(100)), caplog)
+
+
+def test_nothing_is_told_of_an_agent_that_says_itself_what_its_state_is(caplog):
+    class Counting(Changing):
+        def state(self):
+            return {**super().state(), "count": self.count}
+
+    agent = Counting(lambda agent: setattr(agent, "count", agent.count + 1), count=0)
+    agent.network.requires_grad_(True)
+    assert not warnings_of(agent, caplog)
 
 
 def test_parameters_that_learn_in_no_optimizer_are_told(caplog):
@@ -316,6 +430,17 @@ def test_parameters_that_learn_in_no_optimizer_are_told(caplog):
     assert not warnings_of(agent, caplog)
 
 
+def test_nothing_is_told_of_tables_that_a_family_saves_without_names(caplog):
+    family = type("Family", (Weightless, Changing), {"KEPT": (), "update": Changing.update})
+    assert not warnings_of(family(lambda agent: agent.table.__iadd__(1), table=np.zeros(2)), caplog)
+
+
+def test_a_target_network_that_is_a_copy_is_not_told(caplog):
+    agent = type("Aiming", (Learning,), {"KEPT": ("network", "optimizer", "target")})(result=Result({}))
+    agent.target = copy.deepcopy(agent.network)
+    assert not warnings_of(agent, caplog)
+
+
 @pytest.mark.parametrize(
     ("operation", "told"),
     [
@@ -325,15 +450,28 @@ def test_parameters_that_learn_in_no_optimizer_are_told(caplog):
         (lambda column, numbers: numbers.unsqueeze(0) - numbers.unsqueeze(1), False),
         (lambda column, numbers: column[numbers.long()], False),
         (lambda column, numbers: column[:1] * numbers[:1], False),
+        (lambda column, numbers: numbers[:, None] - numbers, False),
+        (lambda column, numbers: 0.9 * (1 - numbers.view(-1, 1)) * numbers, False),
+        (lambda column, numbers: torch.eq(column, numbers), False),
+        (lambda column, numbers: (numbers.unsqueeze(1) + column) - numbers, True),
+        (lambda column, numbers: torch.rand(3, 2).gather(1, numbers.long().unsqueeze(1)) * numbers, True),
+        (lambda column, numbers: torch.nn.Linear(1, 3)(column), False),
+        (lambda column, numbers: torch.nn.functional.gaussian_nll_loss(column, column, numbers + 1), False),
+        (lambda column, numbers: 2 * torch.nested.nested_tensor([column, column[:2]]), False),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.filterwarnings("ignore:Using a target size", "ignore:The PyTorch API of nested tensors")
 def test_a_column_and_numbers_that_make_a_table_are_told_with_the_line(operation, told, caplog):
     agent = Changing(lambda agent: operation(torch.zeros(3, 1), torch.zeros(3)))
     said = warnings_of(agent, caplog)
     assert bool(said) is told
     if told:
         assert re.match(r"\S+\.py, line \d+: tensors of the shapes \[3, 1\] and \[3\] make 3 x 3 numbers\.", said[0])
+
+
+def test_a_column_and_numbers_that_the_agent_has_are_meant(caplog):
+    agent = Changing(lambda agent: torch.zeros(3, 1) * agent.support, support=torch.linspace(0, 1, 3))
+    assert not warnings_of(agent, caplog)
 
 
 def test_the_former_spelling_of_standardize_is_named_since_nothing_would_call_it():
