@@ -327,6 +327,15 @@ def test_a_network_that_each_update_makes_anew_need_not_be_kept():
     look_at(agent)
 
 
+def test_an_optimizer_whose_state_is_no_tensors_is_named_before_the_agent_acts():
+    agent = Learning()
+    agent.optimizer = torch.optim.LBFGS(agent.network.parameters())
+    with pytest.raises(
+        UnfitError, match=r"optimizer is a LBFGS, which cannot be kept by its name; .*an object with st"
+    ):
+        look_at(agent)
+
+
 def test_a_network_without_weights_yet_is_named_before_the_agent_acts():
     agent = Own()
     agent.network = torch.nn.LazyLinear(1)

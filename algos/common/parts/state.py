@@ -44,7 +44,7 @@ def _saved(name: str, part: Any) -> Any:
             return part.state()
         case nn.Module():
             return weights_of(part)
-        case optim.FusedAdam() | torch.optim.Optimizer():
+        case optim.FusedAdam() | torch.optim.Optimizer() if not isinstance(part, torch.optim.LBFGS):  # it has lists
             return state_tree(part)
         case np.random.Generator() | torch.Generator():
             return _state_of_generator(part)
