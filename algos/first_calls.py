@@ -3,7 +3,6 @@ what it changes and no checkpoint has, what nothing moves, and tensors that make
 
 import inspect
 import logging
-import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -407,7 +406,7 @@ def _trace(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tobytes() if value.nbytes <= LARGEST else None
     if isinstance(value, np.random.Generator):
-        return pickle.dumps(value.bit_generator.state)  # some have arrays in it
+        return repr(value.bit_generator.state)  # some have arrays in it
     return len(value) if isinstance(value, list | dict | set | deque) else None
 
 
