@@ -44,10 +44,9 @@ class Checks:
         """Returns env_cfg of evaluations, or None. Reports problems of what differs from training. kind: package of the
         environment; changes: general_cfg.eval_env."""
         model, place = self.stack.models["env_cfg"], self.stack.merged("general_cfg")[1].parts["eval_env"]
-        if of_both := [key for key in changes if key in OF_BOTH]:
-            for key in of_both:
-                self.stack.report("general_cfg", f"eval_env.{key}", tr("is that of training; leave it out"))
-            return None
+        for key in filter(OF_BOTH.__contains__, changes):
+            self.stack.report("general_cfg", f"eval_env.{key}", tr("is that of training; leave it out"))
+        changes = {key: value for key, value in changes.items() if key not in OF_BOTH}
         try:
             env = model.model_validate({**self.stack.merged("env_cfg")[0], **changes})
         except ValidationError as error:

@@ -19,7 +19,7 @@ from config.model.memory_spec import ReplaySpec
 from config.own import objects as own
 from config.read.loader import RunConfig
 from config.tell.language import tr
-from envs.base import EnvContext, EnvError, Goal, VectorEnv
+from envs.base import EnvContext, Goal, VectorEnv
 from framework import memory
 from framework.assemble import resources
 from framework.assemble.expert import expert_of
@@ -100,22 +100,6 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
                     env.close()
         except Exception as error:
             LOGGER.warning(tr("the environment could not be closed: %s"), error)
-
-
-def check_same_spaces(eval_env: VectorEnv, env: VectorEnv) -> None:
-    """Raises EnvError if the environment of evaluations is not one that the agent of the training can act in."""
-    for what, there, here in (
-        (tr("observations"), eval_env.observation_space, env.observation_space),
-        (tr("actions"), eval_env.action_space, env.action_space),
-    ):
-        if there != here:
-            raise EnvError(
-                "general_cfg.eval_env: {what} of evaluations are {there}, and those of training {here}; "
-                "they have to be the same",
-                what=what,
-                there=there,
-                here=here,
-            )
 
 
 def drawing(config: RunConfig) -> RunConfig:

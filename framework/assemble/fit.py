@@ -1,5 +1,6 @@
 """Checks that an algorithm can be used with an environment and with several processes, before torch is imported."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from config.model.schema import AlgoConfig
 from config.read import limits
 from config.read.loader import ConfigError, RunConfig
 from config.tell.language import tr
-from envs.base import VectorEnv
+from envs.base import EnvError, VectorEnv
 from framework.assemble import compiling, needs, resources
 from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 
 
 def check(config: RunConfig) -> None:
-    """Raises ConfigError if the algorithm does not suit the environment, and EnvError if that does not start."""
+    """Raises ConfigError if the algorithm does not suit the environment, and EnvError if that does not start, or is
+    another one in evaluations."""
     _rows_that_fit(config)
-    env = envs.make(config.env_package, config.env.model_copy(update={"render_mode": None}), rows=1)
-    try:
+    with _one_row(config) as env:
         problems = list(_problems(config, env))
-    finally:
-        env.close()
+        if config.eval_env:
+            with _one_row(config.of_evaluation()) as eval_env:
+                _check_same_spaces(eval_env, env)
     _check_schedules(config)
     _check_format(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
@@ -42,6 +44,28 @@ def check(config: RunConfig) -> None:
     if problems:
         raise ConfigError(*[f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
     _check_compile(config)  # last: it may take seconds
+
+
+def _one_row(config: RunConfig) -> contextlib.closing[VectorEnv]:
+    """Returns an environment of one row, which does not draw."""
+    cfg = config.env.model_copy(update={"render_mode": None})
+    return contextlib.closing(envs.make(config.env_package, cfg, rows=1))
+
+
+def _check_same_spaces(eval_env: VectorEnv, env: VectorEnv) -> None:
+    """Raises EnvError if the environment of evaluations is not one that the agent of the training can act in."""
+    for what, there, here in (
+        (tr("observations"), eval_env.observation_space, env.observation_space),
+        (tr("actions"), eval_env.action_space, env.action_space),
+    ):
+        if there != here:
+            raise EnvError(
+                "general_cfg.eval_env: {what} of evaluations are {there}, and those of training {here}; "
+                "they have to be the same",
+                what=what,
+                there=there,
+                here=here,
+            )
 
 
 def _check_format(config: RunConfig) -> None:

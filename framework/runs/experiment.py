@@ -237,7 +237,6 @@ class Experiment:
             self.task.write_run({"numbers": list(self.env.metrics)})
         evaluated_in = config.of_evaluation()
         eval_env = enter(build.opened_env(evaluated_in, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
-        build.check_same_spaces(eval_env, self.env)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
         self._stack.callback(self.console.close)  # after the log, of which a logger may fail at its end
         self.output = FinalOutput(evaluated_in, self.task, self.console)

@@ -24,7 +24,7 @@ from framework.screen.formatting import begin_command, counted
 from framework.screen.stages import stage
 
 FIXED_GENERAL = {
-    "algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "explore", "start_from",
+    "algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "explore", "eval_env", "start_from",
 }  # fmt: skip
 """Settings of general_cfg that a resume may not change."""
 ADJUSTABLE_ENV = {"render_mode"}

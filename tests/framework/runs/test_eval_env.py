@@ -1,5 +1,6 @@
 """Evaluations, tests and films in another environment than the one of training: general_cfg.eval_env."""
 
+import re
 from pathlib import Path
 
 import gymnasium
@@ -65,10 +66,29 @@ def test_evaluations_tests_and_films_have_it_and_training_has_not(
         assert f"score            {score} ± 0 over 2 episodes" in capsys.readouterr().out
 
 
-def test_observations_and_actions_have_to_be_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resume_does_not_compare_scores_of_two_environments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its best model would be the one of the environment that pays more."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(joystick.EnvError, match=r"eval_env: observations of evaluations are Box.*\(3,\).* the same"):
+    with run_of(pay=5.0) as run:
+        run.train(30)
+    assert main(["resume", "run", "general_cfg.max_total_step=90", "general_cfg.eval_env={pay: 2.0}"]) != 0
+    assert "eval_env: {'pay': 5.0} -> {'pay': 2.0}: cannot change in a resumed run" in capsys.readouterr().err
+
+
+def test_observations_and_actions_have_to_be_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dry run says so, too, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    same = r"eval_env: observations of evaluations are Box.*\(3,\).* the same"
+    with pytest.raises(joystick.EnvError, match=same):
         run_of(size=3)
+    words = ["--algo", "DQN", "--env", "paid", "general_cfg.env_name=python", "general_cfg.eval_env={size: 3}"]
+    assert main([*words, "--dry-run"]) != 0
+    assert re.search(same, capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -87,3 +107,9 @@ def test_what_is_wrong_is_said_under_its_name(changes: str, answer: str) -> None
     with pytest.raises(ConfigError) as caught:
         load(None, [f"general_cfg.eval_env={changes}"], **options)
     assert [problem.startswith(f"command line: {answer}") for problem in caught.value.problems] == [True]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    options = {"algo": "QLearning", "env": "FrozenLake-v1", "find_algo": ALGOS, "find_env": ENVS}
+    with pytest.raises(ConfigError, match=r"(?s)eval_env.n_envs: is that of training.*eval_env.is_slipery: unknown"):
+        load(None, ["general_cfg.eval_env={n_envs: 3, is_slipery: false}"], **options)
