@@ -5,17 +5,24 @@ from typing import Any
 from config.model import SECTIONS
 from config.read.sources import EXPERIMENTS, not_a_mapping
 from config.read.yaml_reader import Document, DocumentError, Place
+from config.tell.language import tr
 
 
 def experiments_of(document: Document) -> dict[str, Document]:
     """Returns the settings of each experiment of a file by its name; none for a file without that section. Raises
-    DocumentError for a section that names none."""
+    DocumentError for a section that names none, or one that has others below it."""
     if not isinstance(document.value, dict) or EXPERIMENTS not in document.value:
         return {}
     shared = {name: value for name, value in document.value.items() if name != EXPERIMENTS}
     parts, place = document.value[EXPERIMENTS], document.place.parts[EXPERIMENTS]
     if not isinstance(parts, dict) or not parts:
         raise DocumentError(place.fault(not_a_mapping(parts)))
+    for name, part in parts.items():
+        if not name.strip():
+            raise DocumentError(place.parts[name].fault(tr("an experiment needs a name")))
+        if isinstance(part, dict) and EXPERIMENTS in part:
+            inner = place.parts[name].parts[EXPERIMENTS]
+            raise DocumentError(inner.fault(tr("an experiment has no others below it; write them beside it")))
     return {name: _merged(document, shared, part, place.parts[name]) for name, part in parts.items()}
 
 
@@ -38,7 +45,8 @@ def _merged(document: Document, shared: dict[str, Any], part: Any, place: Place)
     return Document(value, Place(document.place.text, "", places), document.duplicates, document.comment)
 
 
-def _basis(sections: Any) -> dict[str, Any]:
-    """Returns the algorithm and the preset that sections name."""
+def _basis(sections: Any) -> dict[str, str]:
+    """Returns the algorithm and the preset that sections name, in lower case: dqn is DQN."""
     general = (sections or {}).get(SECTIONS[0])
-    return {key: general[key] for key in ("algo_name", "preset") if isinstance(general, dict) and key in general}
+    written = general if isinstance(general, dict) else {}
+    return {key: str(written[key]).lower() for key in ("algo_name", "preset") if key in written}

@@ -14,9 +14,10 @@ from config.read.task_files import RUN, GroupFiles
 from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves
+from framework.archive.members import of_group
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
-from framework.disk.facts import Circumstances, GroupFacts
+from framework.disk.facts import Circumstances
 from framework.disk.task_dir import TaskDir, read_facts
 from framework.screen.formatting import number
 from framework.screen.stages import each
@@ -55,24 +56,11 @@ def members(folder: Path) -> list[tuple[str, Path]]:
     return [(f"{folder.name}/{run.relative_to(folder).as_posix()}", run) for run in runs]
 
 
-def order_of(folder: Path) -> dict[str, int]:
-    """Returns the places that the folders of runs have in the table of their group."""
-    rows = [row for unit in ("seed", "run") for row in results_of(folder, unit)]
-    return {row.folder: place for place, row in enumerate(rows)}
-
-
-def experiment_of(run: RecordedRun) -> str:
-    """Returns the experiment of its group that a run belongs to; empty for none."""
-    rows = results_of(run.group, "run") if run.group else []
-    name = next((str(row.name) for row in rows if row.folder == run.folder.name), "")
-    return name.removesuffix(f" {run.seed}") if run.folder.name.endswith(f"_{run.seed}") else name
-
-
 def runs_in(folder: Path) -> list[Path]:
     """Returns the runs of a group or a tuning that have their settings, in the order of its table, or the run that a
     folder is."""
     runs = [run for _, run in members(folder) if has_config(run)]
-    order = order_of(folder)
+    order = {member.folder: place for place, member in enumerate(of_group(folder))}
     return sorted(runs, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
 
 
@@ -80,11 +68,6 @@ def begun(folder: Path) -> Circumstances:
     """Returns how a group or a tuning was begun."""
     files = GroupFiles(folder)
     return Circumstances.read({**read_facts(files.tuning), **read_facts(files.group)})
-
-
-def group_facts(folder: Path) -> GroupFacts:
-    """Returns the facts in group.json; none if it is missing or damaged."""
-    return GroupFacts.read(read_facts(GroupFiles(folder).group))
 
 
 # --------------------------------------------------------------------------------------------------------- results

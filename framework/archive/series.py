@@ -13,7 +13,7 @@ from config.read.yaml_reader import DocumentError
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.defaults import defaults_of
-from framework.archive.groups import experiment_of
+from framework.archive.members import experiment_of
 from framework.archive.run import RecordedRun
 from framework.errors import TaskDirError
 from framework.screen.formatting import cell

@@ -112,6 +112,7 @@ def _resume_group(request: Namespace) -> int | None:
     from config.read.loader import ConfigError
     from config.read.paths import as_written
     from config.read.stores import StoreError, bring, is_url
+    from framework.archive.members import of_group
     from framework.catalog import ALGOS, ENVS
     from framework.jobs import members
 
@@ -127,7 +128,7 @@ def _resume_group(request: Namespace) -> int | None:
         return None
     if problems := [*settings.refusals(request, settings.OF_GROUP)]:
         return start.nothing_started(ConfigError(*problems))
-    every, longer = members.of_group(folder), members.are_limits(request.overrides)
+    every, longer = of_group(folder), members.are_limits(request.overrides)
     if not every:
         return start.nothing_started(ConfigError(members.why_unknown(folder)))
     if line := members.without_effect(folder, every[0], request.overrides):

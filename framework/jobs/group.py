@@ -15,6 +15,7 @@ from config.tell.cells import cells, padded
 from config.tell.language import english, tr
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, begun, group_curves, mean_fact, result, summary
+from framework.archive.members import Member
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
@@ -22,7 +23,6 @@ from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import TaskDir, add_facts, circumstances, is_locked
 from framework.jobs import results
 from framework.jobs.job import Job, Turn
-from framework.jobs.members import Member
 from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page

@@ -14,6 +14,7 @@ from config.read.loader import ConfigError, RunConfig
 from config.read.task_files import COPIED_TO
 from config.tell.language import tr
 from envs.base import EnvError
+from framework.archive.members import Member, file_names, of_experiments, of_seeds
 from framework.assemble import build, fit, resources
 from framework.assemble.expert import expert_of
 from framework.assemble.offline import offline_data
@@ -21,7 +22,7 @@ from framework.disk.task_dir import new_folder
 from framework.errors import MISTAKE, JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
-from framework.jobs.members import LIMITS, Member, are_limits, file_names, of_experiments, of_seeds
+from framework.jobs.members import LIMITS, are_limits
 from framework.jobs.processes import TRAINED, locked
 from framework.jobs.runners import runner
 from framework.policies.policy_plan import plan

@@ -18,16 +18,8 @@ from config.read.task_config import has_config
 from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import (
-    COUNTS,
-    RunResult,
-    curves_of,
-    group_facts,
-    result,
-    results_of,
-    summary,
-    unit_of_training,
-)  # fmt: skip
+from framework.archive.groups import COUNTS, RunResult, curves_of, result, results_of, summary, unit_of_training
+from framework.archive.members import group_facts, of_seeds
 from framework.archive.run import RecordedRun
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
@@ -59,7 +51,7 @@ class TrainedGroup:
     @property
     def runs(self) -> list[Path]:
         """Task directories, in the order of the seeds."""
-        return [self.folder / member.folder for member in members.of_seeds(self.seeds)]
+        return [self.folder / member.folder for member in of_seeds(self.seeds)]
 
     @property
     def results(self) -> list[dict[str, Any]]:

@@ -21,7 +21,8 @@ from config.read.task_files import COPIED_TO, COPY, LOCK, GroupFiles, TaskFiles
 from config.system.processes import KILLED, out_of_reach
 from config.system.terminal import at_terminal
 from config.tell.language import tr
-from framework.archive.groups import group_facts, members
+from framework.archive.groups import members
+from framework.archive.members import group_facts
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
 from framework.disk.task_dir import checkpoint_numbers, is_locked

@@ -23,6 +23,7 @@ from config.tell.cells import padded
 from config.tell.error_text import shown
 from config.tell.language import tr
 from framework.archive.groups import begun, curves_of
+from framework.archive.members import Member, of_seeds
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult, combined, facts, tuning_facts
 from framework.disk.atomic import ensure_folder, recover, write_whole
@@ -30,7 +31,6 @@ from framework.disk.task_dir import add_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import optuna_search, results
 from framework.jobs.job import Job, Waiting
-from framework.jobs.members import Member, of_seeds
 from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome, Settings

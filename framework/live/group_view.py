@@ -16,13 +16,13 @@ from config.read.task_files import GroupFiles
 from config.read.tuning import Tuning, continued
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive import statistics
+from framework.archive import members, statistics
 from framework.archive.curve_tail import ThinnedCurve
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves, interpolated, running_mean
 from framework.archive.groups import begun
 from framework.archive.trials import Trial, TrialResult, TrialRow, rows_of, tuning_facts
 from framework.catalog import ALGOS, ENVS
-from framework.jobs import members, optuna_search
+from framework.jobs import optuna_search
 from framework.live.overview import ListedRun, Row, stamp_of
 from framework.pages import charts, svg, tuning_page
 from framework.pages.charts import Axes, Charts, Line, Series

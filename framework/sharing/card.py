@@ -10,7 +10,8 @@ import yaml
 from config.program import PROGRAM, version
 from config.tell.language import tr
 from framework.archive import statistics
-from framework.archive.groups import begun, group_facts
+from framework.archive.groups import begun
+from framework.archive.members import group_facts
 from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import Saved
 from framework.screen.formatting import number, short, spread

@@ -51,6 +51,11 @@ def test_each_experiment_has_the_settings_above_and_its_own_above_them(loads: Lo
     assert {config.general.seed for config in configs.values()} == {5}
 
 
+def test_the_name_of_the_algorithm_above_in_another_case_keeps_its_settings(loads: Load) -> None:
+    configs = loads(FILE.replace("max_total_step: 600", "algo_name: dqn"))
+    assert (configs["steps"].algo.gamma, configs["steps"].algo.n_step) == (0.5, 3)
+
+
 def test_flags_count_for_all_experiments(loads: Load) -> None:
     assert {config.env.id for config in loads(FILE, env="MountainCar-v0").values()} == {"MountainCar-v0"}
 
@@ -76,7 +81,11 @@ def test_what_is_wrong_is_said_where_it_is_written_and_of_all_experiments_at_onc
         ("experiments: {}", "a.yaml:1: experiments: got {}; expected lines of the form name: value"),
         ("experiments: {a: 3}", "a.yaml:1: experiments.a: got 3; expected lines of the form name: value"),
         ("experiments: {a: {algo_cfg: 3}}", "a.yaml:1: experiments.a.algo_cfg: got 3; expected lines of the form"),
-        ("experiments: {a: {experiments: {b: {}}}}", "a.yaml:1: experiments.a.experiments: only training reads them"),
+        (
+            "experiments: {a: {experiments: {b: {}}}}",
+            "a.yaml:1: experiments.a.experiments: an experiment has",
+        ),
+        ("experiments: {' ': {}}", "a.yaml:1: experiments. : an experiment needs a name"),
     ],
 )
 def test_a_section_that_names_no_experiments_says_so(section: str, answer: str, loads: Load) -> None:

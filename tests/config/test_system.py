@@ -18,10 +18,10 @@ from config.own.envs import OwnEnvError, class_name
 from config.read.yaml_reader import DocumentError, read
 from config.system import files, name, processes, terminal
 from config.tell.system_errors import refusal
+from framework.archive.members import file_names
 from framework.disk import atomic, task_dir
 from framework.distributed import reaper
 from framework.jobs import processes as left
-from framework.jobs.members import file_names
 from framework.jobs.stages import Stage
 from framework.screen import terminal as screen
 

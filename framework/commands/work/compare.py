@@ -19,10 +19,10 @@ from config.tell.names import did_you_mean, printable
 from config.tell.system_errors import reason_of
 from framework.archive.comparisons import Comparisons, compared
 from framework.archive.measure import Comparison
+from framework.archive.members import file_names
 from framework.disk.atomic import remove_folder, write_whole
 from framework.disk.task_dir import ROOT, new_folder
 from framework.errors import JoystickError
-from framework.jobs.members import file_names
 from framework.pages import cell, figures, html_page, latex
 from framework.pages import compare_page as page
 from framework.pages import compare_table as table

@@ -15,7 +15,7 @@ from config.read.task_files import GroupFiles
 from config.read.yaml_reader import DocumentError
 from config.system.name import is_windows
 from config.tell.language import tr
-from framework.archive.groups import group_facts
+from framework.archive.members import group_facts
 from framework.commands.line import start
 from framework.disk.atomic import remove_folder
 from framework.disk.task_dir import ROOT

@@ -10,8 +10,8 @@ import pytest
 from config.foreign.experiments import load_all
 from config.program import PROGRAM
 from config.read.loader import ConfigError, RunConfig, load
+from framework.archive import members
 from framework.catalog import ALGOS, ENVS
-from framework.jobs import members
 from main import main
 from tests.tools.process import forking
 

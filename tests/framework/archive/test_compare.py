@@ -16,6 +16,7 @@ from config.read.loader import ConfigError
 from framework.archive import measure, statistics
 from framework.archive.find import find
 from framework.archive.measure import Score, verdict
+from framework.archive.members import of_experiments
 from framework.archive.series import Series, differing, gather
 from framework.commands.work.compare import compare
 from framework.disk.task_dir import held_lock
@@ -129,17 +130,14 @@ def test_a_series_is_named_by_its_algorithm_or_by_what_differs() -> None:
 @pytest.mark.parametrize("seeds", [(1, 2), ()])
 def test_a_series_has_the_name_of_its_experiment(seeds: tuple[int, ...]) -> None:
     """One that names algorithm and environment alone, as --algo and --env do, tells nothing that the others do not."""
-    group, rows = TASKS / "group", list[str]()
-    settings = {"plain": {}, "three steps": {"n_step": 3}, "DQN CartPole-v1": {"gamma": 0.5}, "dqn": {"gamma": 0.6}}
-    for name, learning in settings.items():
-        for seed in seeds or (1,):
-            folder = "-".join(name.split()) + (f"_{seed}" if seeds else "")
-            make_run(group / folder, seed=seed, learning=learning)
-            rows.append(f"{name} {seed},{folder}" if seeds else f"{name},{folder}")
-    (group / "group.json").write_text(json.dumps({"runs": []}))
-    (group / "runs.csv").write_text("\n".join(["run,folder", *rows, ""]))
-    names = ["plain", "three steps", "DQN gamma=0.5", "DQN gamma=0.6"]
-    assert sorted(seeds_of("group")) == sorted(names)
+    group = TASKS / "group"
+    settings = {"3 steps, lr 1": {"n_step": 3}, "1e-3": {}, "DQN CartPole-v1": {"gamma": 0.5}, "dqn": {"gamma": 0.6}}
+    members = of_experiments([*settings], seeds)
+    for member in members:
+        make_run(group / member.folder, seed=member.seed or 1, learning=settings[member.experiment])
+        (group / member.file).touch()
+    (group / "group.json").write_text(json.dumps({"runs": [member.name for member in members]}))
+    assert [*seeds_of("group")] == ["3 steps, lr 1", "1e-3", "DQN gamma=0.5", "DQN gamma=0.6"]
 
 
 def test_a_name_that_is_too_long_leaves_a_setting_out_rather_than_ending_within_one() -> None:

@@ -16,6 +16,7 @@ import pytest
 from config.program import PROGRAM
 from config.read.loader import ConfigError
 from framework.archive import task_list
+from framework.archive.members import of_group
 from framework.catalog import ALGOS, ENVS
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import TaskDir, read_facts, take_lock
@@ -230,10 +231,10 @@ def test_a_group_whose_settings_are_gone_is_no_group_with_the_defaults(
     sections = re.split(r"^(?=algo_cfg)", file.read_text(), flags=re.MULTILINE)
     file.write_text("".join(sections[:kept]))
     with pytest.raises(ConfigError, match=f"config.yaml lacks {lacking}: how the runs"):
-        members.with_settings(file.parent, members.of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
+        members.with_settings(file.parent, of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
     file.write_bytes(b"\xff")
     with pytest.raises(ConfigError, match=r"not UTF-8 text.*; resume the runs one by one, such as .*seed_1$"):
-        members.with_settings(file.parent, members.of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
+        members.with_settings(file.parent, of_group(file.parent), (), find_algo=ALGOS, find_env=ENVS)
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(
