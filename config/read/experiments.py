@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from config.model import SECTIONS
+from config.model import SECTIONS, policies
 from config.read.sources import EXPERIMENTS, not_a_mapping
 from config.read.yaml_reader import Document, DocumentError, Place
 from config.tell.language import tr
@@ -37,12 +37,22 @@ def _merged(document: Document, shared: dict[str, Any], part: Any, place: Place)
     for name, settings in (part or {}).items():
         above = value.get(name)
         if isinstance(above, dict) and isinstance(settings, dict):
-            value[name] = {**above, **settings}
-            both: dict[str | int, Place] = {**places[name].parts, **place.parts[name].parts}
-            places[name] = Place(place.parts[name].text, name, both)
+            one, other = Document(above, places[name]), Document(settings, place.parts[name])
+            value[name], places[name] = _above(one, other, deep=name == policies.SECTION)
         elif settings is not None or above is None:
             value[name], places[name] = settings, place.parts[name]
     return Document(value, Place(document.place.text, "", places), document.duplicates, document.comment)
+
+
+def _above(shared: Document, own: Document, deep: bool) -> tuple[dict[str, Any], Place]:
+    """Returns settings with others above them. deep: they are those of policies, of which each is a section."""
+    value, parts = {**shared.value, **own.value}, {**shared.place.parts, **own.place.parts}
+    for key in own.value if deep else ():
+        before, now = shared.value.get(key), own.value[key]
+        if isinstance(before, dict) and isinstance(now, dict):
+            one, other = Document(before, shared.place.parts[key]), Document(now, own.place.parts[key])
+            value[key], parts[key] = _above(one, other, deep=False)
+    return value, Place(own.place.text, shared.place.path, parts)
 
 
 def _basis(sections: Any) -> dict[str, str]:

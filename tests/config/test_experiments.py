@@ -56,6 +56,16 @@ def test_the_name_of_the_algorithm_above_in_another_case_keeps_its_settings(load
     assert (configs["steps"].algo.gamma, configs["steps"].algo.n_step) == (0.5, 3)
 
 
+def test_a_policy_has_its_settings_above_too(loads: Load) -> None:
+    configs = loads(
+        "general_cfg: {algo_name: PPO, env_name: toy}\nenv_cfg: {id: target}\n"
+        "policies_cfg: {all: {agents: '*', gamma: 0.5}}\n"
+        "experiments:\n  a:\n  b: {policies_cfg: {all: {lr: 0.1}}}\n"
+    )
+    b = configs["b"].policies["all"]
+    assert (b.agents, b.gamma, b.lr) == (configs["a"].policies["all"].agents, 0.5, 0.1)
+
+
 def test_flags_count_for_all_experiments(loads: Load) -> None:
     assert {config.env.id for config in loads(FILE, env="MountainCar-v0").values()} == {"MountainCar-v0"}
 
