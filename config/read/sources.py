@@ -137,7 +137,7 @@ def from_document(document: Document, *, written: bool) -> Source:
             command = f"{PROGRAM} --yaml {document.place.file} --seeds 1..3"
             source.refuse(place, tr("only training reads them, each as a run: {command}", command=command))
         elif key not in sections:
-            source.strays.append(Stray(key, place.text, "", key))
+            source.strays.append(Stray(key, place.text, "", place.path or key))
         else:
             source.put_section(key, value, place)
     return source

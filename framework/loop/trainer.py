@@ -312,7 +312,7 @@ class Trainer:
         self.rest()
         if self.points.unsaved or self.place() != self.points.last:
             self.save()
-            self.points.note_interim(self.count.update, timed=who is None)
+        self.points.note_interim(self.count.update, timed=who is None)
         if who and not self.points.unsaved:
             update = self.count.update
             self.narrator.note(tr("{who}: checkpoint {update} is saved; training goes on", who=who, update=update))

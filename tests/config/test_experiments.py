@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said_where_it_is_written_and_of_all_experiments_at_onc
     with pytest.raises(ConfigError) as caught:
         loads(text)
     assert [problem.split(";")[0] for problem in caught.value.problems] == [
-        "a.yaml:5: lr: not inside a section (general_cfg, algo_cfg or env_cfg)",
+        "a.yaml:5: experiments.plain.lr: not inside a section (general_cfg, algo_cfg or env_cfg)",
         "a.yaml:6: experiments.steps.algo_cfg.n_stop: unknown setting",
         "a.yaml:9: experiments.another.algo_cfg.gamma: got 'x' (text)",
     ]

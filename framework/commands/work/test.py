@@ -29,6 +29,8 @@ from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted, number
 
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
+OF_EVALUATION: dict[str, Any] = {"explore": False, "eval_env": {}}
+"""Settings of general_cfg that scores on the same seeds depend on, and what runs that do not name them had."""
 
 
 @contextlib.contextmanager
@@ -128,7 +130,9 @@ class _Test:
             row for row in source.evaluations if row.get("update") == facts["update"] and number(row.get("episodes"))
         ]
         general = self.config.general
-        if not rows or facts["seed"] != general.seed or source.general.get("explore", False) != general.explore:
+        if not rows or facts["seed"] != general.seed:
+            return None
+        if any(source.general.get(key, usual) != getattr(general, key) for key, usual in OF_EVALUATION.items()):
             return None
         count, mean, returns = int(rows[-1]["episodes"]), rows[-1]["mean"], evaluation.returns
         if len(returns) < count:

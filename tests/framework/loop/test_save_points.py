@@ -56,6 +56,25 @@ def test_an_interruption_costs_no_save_point(interrupted: int | None, tmp_path: 
     assert store.numbers() == [200, 300, 400]
 
 
+@pytest.mark.parametrize(("asked", "kept"), [(False, [100, 200]), (True, [100, 150, 200])])
+def test_a_checkpoint_of_the_clock_stays_once_somebody_has_asked_for_it(
+    asked: bool, kept: list[int], tmp_path: Path
+) -> None:
+    """Where all are kept, that of the clock alone goes with the next one."""
+    store: Any = Folders(tmp_path / "models")
+    store.prune = lambda keep: None
+    points = SavePoints(SimpleNamespace(**{**vars(CFG), "keep_checkpoints": -1}), store)  # type: ignore[arg-type]
+    for update in (100, 150, 200):
+        if points.due(update):
+            points.begin(update, update, None)
+        points.write((Count(update, 0, update), 1), points.state, None, {})  # type: ignore[arg-type]
+        if update == 150:
+            points.note_interim(update, timed=True)
+            if asked:
+                points.note_interim(update, timed=False)
+    assert store.numbers() == kept
+
+
 def test_a_model_that_could_not_be_saved_is_not_the_best(tmp_path: Path) -> None:
     """Otherwise the score would be that of a model that there is not, and no later one would be as good."""
 
