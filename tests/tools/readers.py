@@ -314,7 +314,8 @@ def _run(name: str) -> Callable[[bytes, Path], None]:
 
     def read(data: bytes, folder: Path) -> None:
         from framework.archive.curve_tail import CurveTail
-        from framework.archive.groups import begun, order_of
+        from framework.archive.groups import begun
+        from framework.archive.members import of_group
         from framework.archive.run import RecordedRun
         from framework.archive.task_list import as_json as listed
         from framework.live.overview import Overview
@@ -331,7 +332,7 @@ def _run(name: str) -> Callable[[bytes, Path], None]:
         _ = recorded.episodes, recorded.evaluations, recorded.progress, recorded.iterations, recorded.system
         _ = recorded.best, recorded.newest_episode(), recorded.newest_iterations(), recorded.tested_run
         _ = recorded.tested, recorded.best_score("max"), recorded.score_at(50, "return_mean", "max")
-        begun(run), order_of(run)
+        begun(run), of_group(run)
         listed(root=folder / "runs")
         Overview(folder / "runs").rows()
         for table in (recorded.task.train, recorded.task.eval):
