@@ -987,7 +987,7 @@ def test_the_nearest_preset_is_taken_and_named(preset_root: Path, algo: str, env
         ("QLearning", "FrozenLake-v1-notslippery", (), 1.0),
         ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=false",), 1.0),
         ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=true",), None),
-        ("DRQN", "CartPole-v1-hidden", (), 498),
+        ("DRQN", "CartPole-v1-hidden", (), 499),
     ],
 )
 def test_no_return_is_promised_of_another_environment(
