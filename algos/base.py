@@ -267,8 +267,8 @@ class Agent(TrainableActor):
     """A policy and its learning rule."""
 
     KEPT: ClassVar[tuple[str, ...]] = ()
-    """Attributes that `state` saves in addition to the learning stream: modules, optimizers, numbers, and objects with
-    state() and load_state(). The first one is the module whose weights acting depends on."""
+    """Attributes that `state` saves in addition to the learning stream: modules, optimizers, generators, numbers,
+    texts, tensors, dicts of these, objects with state() and load_state(). Acting depends on the first one, a module."""
     REMADE: ClassVar[tuple[str, ...]] = ()
     """Attributes that learning changes and `state` need not save, since each update makes them anew."""
     CUTS_MINIBATCHES: ClassVar[bool] = False

@@ -114,8 +114,9 @@ def _not_several(flag: str, names: Sequence[str | None], yaml_path: str | Path |
 
 def _refuse_equal(configs: Mapping[str, RunConfig], path: str | Path | None) -> None:
     """Raises ConfigError if two experiments are the same run."""
-    for (one, config), (other, second) in itertools.combinations(configs.items(), 2):
-        if config.to_yaml() == second.to_yaml():
+    names: dict[str, str] = {}
+    for other, config in configs.items():
+        if (one := names.setdefault(config.to_yaml(), other)) != other:
             raise ConfigError(
                 "{path}: experiments: {one} and {other} have equal settings, and would be the same runs; what {other} "
                 "sets may be a default",

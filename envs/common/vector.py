@@ -202,7 +202,7 @@ class GymnasiumVector(Codec, VectorEnv):
         decoded = self._actions.decode_batch(action)
         try:
             obs, reward, terminated, truncated, self._infos = self._mode.step(decoded)
-            if not self._looked:  # a look at each step would cost a tenth of that of small environments
+            if not self._looked:  # a look at each step would slow small environments
                 values = {"observation": obs, "reward": reward, "terminated": terminated, "truncated": truncated}
                 _check_shapes(values, self._obs)
                 self._looked = True
