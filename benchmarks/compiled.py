@@ -67,8 +67,8 @@ def measure(algo: str, env_id: str) -> dict[str, Any]:
     """Returns the seconds of an update on both sides; those of the processes that have compiled; and those of recording
     and loading, by the clock, if nothing had to be compiled."""
     torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
     (eager, batch), (compiled, _) = made(algo, env_id), made(algo, env_id)
+    torch.set_flush_denormal(True)  # as a learner does for its updates alone
     for step in compiled.gradient_steps():
         step.compile(len(batch["obs"]))
     seconds(compiled, batch, 2)  # an actor may learn with each second update
