@@ -286,6 +286,9 @@ class Agent(TrainableActor):
     normalizer: Any = None
     """Statistics of observations, an algos.common.nets.observations.Normalizer; None without normalize_obs."""
 
+    state_normalizer: Any = None
+    """Those of the global state, which critics and mixers of several agents read; None where none does."""
+
     carried: Any = None
     """Recurrent states of its networks, an algos.common.parts.passes.Carried. With it the sequences of recurrent
     networks arrive in `update` as single steps."""
@@ -369,6 +372,11 @@ class Agent(TrainableActor):
         Observations of a rollout are counted in `prepare`."""
         if self.normalizer is not None:
             self.normalizer.update(obs)
+
+    def observe_state(self, state: torch.Tensor) -> None:
+        """Updates the statistics of the global state with new ones [M, G], likewise."""
+        if self.state_normalizer is not None:
+            self.state_normalizer.update(state)
 
     def optimizers(self) -> Iterator[Any]:
         """Yields the optimizers that KEPT names, and those that its parts keep."""

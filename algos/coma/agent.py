@@ -40,7 +40,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
     """A policy network and a critic that all agents share, and a target critic."""
 
     METRICS: ClassVar = ("policy_loss", "critic_loss", "entropy", "q_mean")
-    KEPT: ClassVar = ("networks", "target", "optimizer", "critic_optimizer", "scaler", "updates")
+    KEPT: ClassVar = ("networks", "target", "optimizer", "critic_optimizer", "scaler", "updates", "state_normalizer")
     CUTS_MINIBATCHES: ClassVar = True
     PREPARES_WITH_DROPOUT: ClassVar = True
 
@@ -49,7 +49,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.actions = team.actions_of_each(spec)
         self.policy = team.TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=True)
-        self.sees, seen_spec, normalizer = team.central(spec, self.normalizer)
+        self.sees, seen_spec, normalizer = team.central(self)
         modules, shape = encode(seen_spec.observation_space, normalizer)
         self.encode = nn.Sequential(*modules, nn.Flatten()).to(device)
         """From the state to numbers [M, D]."""
@@ -70,8 +70,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds the targets of the critic [T, N, S], and the actions as numbers from 0."""
         cfg, valid = self.cfg, window.get("valid")
-        if self.normalizer is not None:
-            self.normalizer.update(window["obs"], valid)
+        team.observe_window(self, window)
         reward, ended = rewards_of(window, self.scaler), window["terminated"] | window["truncated"]
         index = self.policy.index(window["drawn"].flatten(0, 1)).view(*reward.shape, -1)
         value = self._of_taken(window[self.sees], index)

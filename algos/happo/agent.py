@@ -32,7 +32,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = team.TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=False)
-        self.sees, seen_spec, normalizer = team.central(spec, self.normalizer)
+        self.sees, seen_spec, normalizer = team.central(self)
         seed = streams.init + 1
         critic = networks.build(seen_spec, cfg.critic_layers, 1, cfg, seed, init="orthogonal", normalizer=normalizer)
         self.critic = critic.to(device)
@@ -48,8 +48,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg, valid = self.cfg, window.get("valid")
-        if self.normalizer is not None:
-            self.normalizer.update(window["obs"], valid)
+        team.observe_window(self, window)
         seen_by_critic = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
         value, next_value = (out.squeeze(2) for out in passes.of_window(self.critic, seen_by_critic))
         reward, flags = rewards_of(window, self.scaler), (window["terminated"], window["truncated"])

@@ -26,7 +26,7 @@ class Intake:
         self._successors: dict[int, Array] = {}
         """Ring -> the observation after its newest transition, if that has not ended the episode."""
 
-    def observations(self, buffer: ReplayBuffer, final: bool) -> Array:
+    def observations(self, buffer: ReplayBuffer, final: bool) -> Columns:
         """Returns those that are new since the last call. final: also the last one of each episode, if it is stored."""
         if self._arrivals is None or self._emptied != buffer.emptied:
             rings = buffer.passage

@@ -113,7 +113,7 @@ class LearnerActor:
 
 def _own(chunk: Chunk) -> Chunk:
     """Returns a chunk whose arrays are this process's own, and may be written to."""
-    arrived = None if chunk.arrived is None else np.array(chunk.arrived)
+    arrived = None if chunk.arrived is None else {name: np.array(value) for name, value in chunk.arrived.items()}
     return chunk._replace(columns={name: np.array(value) for name, value in chunk.columns.items()}, arrived=arrived)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Agent, Batch, OwnLossError, Progress, Result, TrainableActor, columns_on_device, on_device
+from algos.base import Agent, Batch, OwnLossError, Progress, Result, TrainableActor, columns_on_device
 from config.model.memory_spec import MemorySpec, RolloutSpec
 from config.tell.language import tr
 from framework.errors import JoystickError, NumericsError
@@ -98,7 +98,10 @@ class AgentLearner(Learner):
         agent = self.agent
         window = columns_on_device(chunk.columns, agent.device)
         if chunk.arrived is not None:
-            agent.observe(on_device(chunk.arrived, agent.device))
+            arrived = columns_on_device(chunk.arrived, agent.device)
+            agent.observe(arrived["obs"])
+            if "global_state" in arrived:
+                agent.observe_state(arrived["global_state"])
         agent.follow(progress)
         if agent.PREPARES_WITH_DROPOUT:
             agent.seed_dropout()

@@ -26,7 +26,8 @@ class Chunk(NamedTuple):
     """Share of the planned run that was done when the collection of a window began: learning rates follow from it, so
     that the first window is learned with the full rate and the last one not with 0. None for samples of a replay
     memory, which have no such beginning."""
-    arrived: np.ndarray | None = None
-    """Observations [M, ...] that a replay memory got since its last chunk; None if no statistics are kept."""
+    arrived: Columns | None = None
+    """Columns `obs` [M, ...] and, if there is one, `global_state` that a replay memory got since its last chunk; None
+    if no statistics are kept."""
     policy: str = ""
     """Policy that learns from it; empty if there is only one."""

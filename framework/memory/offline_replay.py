@@ -120,9 +120,10 @@ class OfflineReplay(Memory):
         if fresh is None or not self._beside.batch_size:
             return fresh
         data = self._from_data(self._beside, len(fresh.columns["reward"]), fraction)
-        arrived = [chunk.arrived for chunk in (fresh, data) if chunk.arrived is not None]
+        parts = [chunk.arrived for chunk in (fresh, data) if chunk.arrived is not None]
+        arrived = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else None
         columns = _joined(fresh.columns, data.columns, self._alone.sequence)
-        return Chunk(columns, arrived=np.concatenate(arrived) if arrived else None)
+        return Chunk(columns, arrived=arrived)
 
     def _from_data(self, spec: ReplaySpec, count: int, fraction: float) -> Chunk:
         """Returns this many minibatches from the data."""

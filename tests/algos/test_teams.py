@@ -51,6 +51,29 @@ def team(algo, state=0, **settings):
     return agent_of(algo, joint_spec(space, width=2, state=state), **{**SMALL, "normalize_obs": False, **settings})
 
 
+@pytest.mark.parametrize("algo", ["QMIX", "MADDPG", "COMA", "HAPPO"])
+def test_the_global_state_is_normalized_as_observations_are(algo):
+    """QMIX diverged where the state has coordinates of cells: its mixer's weights grow with them."""
+    space = BOX if algo == "MADDPG" else None
+    settings = {} if algo == "QMIX" else SMALL
+    agent = agent_of(algo, joint_spec(space, width=2, state=3), **settings, normalize_obs=True)
+    columns = window(agent, state=3)
+    if algo in ("COMA", "HAPPO"):
+        agent.prepare(columns, Progress())
+    else:
+        seen = {name: columns[name].flatten(0, 1).numpy() for name in ("obs", "global_state")}
+        AgentLearner(agent, agent.cfg.memory(2)).learn(Chunk({"reward": np.zeros((0, 4))}, arrived=seen), Progress())
+    whole = columns["global_state"].double()
+    torch.testing.assert_close(agent.state_normalizer.moments.mean, whole.mean((0, 1)))
+    torch.testing.assert_close(agent.normalizer.moments.mean, columns["obs"].double().mean((0, 1)))
+    readers = agent.encode if algo == "COMA" else agent.networks
+    assert agent.state_normalizer in list(readers.modules()), "the critic or mixer reads the state through it"
+    again = agent_of(algo, joint_spec(space, width=2, state=3), **settings, normalize_obs=True)
+    again.load_state(agent.state())
+    torch.testing.assert_close(again.state_normalizer.moments.mean, agent.state_normalizer.moments.mean)
+    assert agent_of(algo, joint_spec(space, width=2, state=3), **settings).state_normalizer is None
+
+
 # ------------------------------------------------------------------------------------------------------ COMA
 
 

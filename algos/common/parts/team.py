@@ -11,12 +11,13 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
+from algos.base import Act, Agent, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
 from algos.common.fast.layers import Network
 from algos.common.maths.distributions import draw_index
 from algos.common.maths.exploration import masked
 from algos.common.maths.gaussian import HALF_LOG_TAU, DiagGaussian
 from algos.common.nets import networks
+from algos.common.nets.observations import Normalizer
 from algos.common.nets.recurrent import CELLS, OwnCells, Recurrent
 from algos.common.parts.acting import Greedy, Policy, highest
 from algos.common.parts.passes import Carried, outputs_of
@@ -155,12 +156,21 @@ def _stages(network: Network | Recurrent) -> Sequence[nn.Module]:
     return list(network.stages) if isinstance(network, Recurrent) else [network]
 
 
-def central(spec: EnvSpec, normalizer: nn.Module | None) -> tuple[str, EnvSpec, nn.Module | None]:
+def central(agent: Agent) -> tuple[str, EnvSpec, nn.Module | None]:
     """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normalizer:
     the global state, or if there is none the observations of all agents."""
-    if not spec.global_state:
-        return "obs", spec, normalizer
-    return "global_state", of_state(spec), None
+    if not agent.spec.global_state:
+        return "obs", agent.spec, agent.normalizer
+    if agent.normalizer is not None:
+        agent.state_normalizer = Normalizer((agent.spec.global_state,)).to(agent.device)
+    return "global_state", of_state(agent.spec), agent.state_normalizer
+
+
+def observe_window(agent: Agent, window: Batch) -> None:
+    """Updates the statistics of observations and of the global state with a window [T, N, ...]."""
+    for column, normalizer in (("obs", agent.normalizer), ("global_state", agent.state_normalizer)):
+        if normalizer is not None:
+            normalizer.update(window[column], window.get("valid"))
 
 
 def of_state(spec: EnvSpec) -> EnvSpec:

@@ -1,5 +1,7 @@
 """Statistics of observations with a replay memory: each observation that arrives counts once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -88,27 +90,36 @@ def test_dummy_steps_do_not_count():
     valid = np.array([[True, True], [False, True]])
     memory.add(of(range(2), rows=2, valid=valid))
     columns = of(range(2), rows=2).columns["obs"]
-    np.testing.assert_array_equal(memory.take(0.0, most=1).arrived, columns[valid])
-    assert len(memory.take(0.0, most=1).arrived) == 0
+    np.testing.assert_array_equal(memory.take(0.0, most=1).arrived["obs"], columns[valid])
+    assert len(memory.take(0.0, most=1).arrived["obs"]) == 0
 
 
 def test_each_collector_has_its_own_position():
     memory = Replay(spec(), np.random.default_rng(0), collectors=2)
     memory.add(of(range(0, 3), worker=1))
-    assert len(memory.take(0.0, most=1).arrived) == 3
+    assert len(memory.take(0.0, most=1).arrived["obs"]) == 3
     memory.add(of(range(5, 7), worker=0))
     memory.add(of(range(8, 9), worker=1))
     expected = np.concatenate([of(range(5, 7)).columns["obs"], of(range(8, 9)).columns["obs"]])[:, 0]
-    np.testing.assert_array_equal(memory.take(0.0, most=1).arrived, expected)
+    np.testing.assert_array_equal(memory.take(0.0, most=1).arrived["obs"], expected)
 
 
 def test_a_large_backlog_is_handed_out_in_parts(monkeypatch):
     memory = Replay(spec(), np.random.default_rng(0))
     memory.add(of(range(10)))
     monkeypatch.setattr(arrivals, "MOST_BYTES", 4 * of(range(1)).columns["obs"].nbytes)
-    parts = [memory.take(0.0, most=1).arrived for _ in range(4)]
+    parts = [memory.take(0.0, most=1).arrived["obs"] for _ in range(4)]
     assert [len(part) for part in parts] == [4, 4, 2, 0]
     np.testing.assert_array_equal(np.concatenate(parts), of(range(10)).columns["obs"][:, 0])
+
+
+def test_global_states_are_handed_out_beside_observations():
+    memory = Replay(spec(), np.random.default_rng(0))
+    fragment = of(range(3))
+    states = np.arange(6, dtype=np.float32).reshape(3, 1, 2)
+    columns = {**fragment.columns, "global_state": states, "next_global_state": states + 1}
+    memory.add(replace(fragment, columns=columns))
+    assert memory.take(0.0, most=1).arrived["global_state"].tolist() == states[:, 0].tolist()
 
 
 def test_without_statistics_nothing_is_copied():
@@ -123,4 +134,4 @@ def test_the_last_observations_of_episodes_are_handed_out_where_they_are_asked_f
     for final, expected in ((False, [0, 1, 2, 4]), (True, [0, 1, 2, 4, 1.5, 2.5])):
         memory = Replay(spec(final_statistics=final), np.random.default_rng(0))
         memory.add(ramp(0, 5, ends=ends))
-        assert memory.take(0.0, most=1).arrived.ravel().tolist() == expected
+        assert memory.take(0.0, most=1).arrived["obs"].ravel().tolist() == expected

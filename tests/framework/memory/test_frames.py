@@ -102,7 +102,7 @@ def chunks(memory):
         columns = {name: value.numpy() if torch.is_tensor(value) else value for name, value in chunk.columns.items()}
         arrays = {**columns, "place": chunk.keys.place, "serial": chunk.keys.serial}
         if chunk.arrived is not None:
-            arrays["arrived"] = chunk.arrived
+            arrays["arrived"] = chunk.arrived["obs"]
         found.append({name: (value.dtype, value.shape, value.tobytes()) for name, value in sorted(arrays.items())})
     return found
 

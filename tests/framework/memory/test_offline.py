@@ -619,7 +619,7 @@ def test_given_observations_count_in_statistics_once_whenever_the_run_collects(t
     data = DataSpec((str(write(tmp_path / "a.npz", [1.0, 3.0])),), updates=updates)
     spec = ReplaySpec(capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, statistics=True, data=data)
     memory = OfflineReplay(spec, stream(1, "memory"), stream(1, "data"), select_data(data, spec_of(), 1), most=4)
-    arrived = [memory.take(0.0).arrived] if updates else []
+    arrived = [memory.take(0.0).arrived["obs"]] if updates else []
     for _ in range(2):
         obs = np.full((2, 1, 4), -1, np.float32)
         columns = {
@@ -627,6 +627,6 @@ def test_given_observations_count_in_statistics_once_whenever_the_run_collects(t
             "terminated": np.zeros((2, 1), bool), "truncated": np.zeros((2, 1), bool),
         }  # fmt: skip
         memory.add(Fragment(columns, {"state": None, "first": np.ones(1, bool)}, Origin()))
-        arrived.append(memory.take(0.0).arrived)
+        arrived.append(memory.take(0.0).arrived["obs"])
     seen = np.concatenate(arrived)[:, 0]
     assert sorted(np.round(seen / UNIT).tolist()) == [-200.0] * 4 + list(range(8))
