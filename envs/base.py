@@ -130,6 +130,10 @@ class Recipe(NamedTuple):
     lines: tuple[str, ...]
     """Statements that end with env = ...: a gymnasium.Env."""
 
+    def in_phase(self, method: str, value: float) -> "Recipe":
+        """Returns the recipe with a call of the method of a curriculum."""
+        return self._replace(lines=(*self.lines, f"env.unwrapped.{method}({value!r})"))
+
     def cut_after(self, steps: int) -> "Recipe":
         """Returns the recipe with episodes of so many steps at most; -1: as the environment itself ends them."""
         if steps < 0:

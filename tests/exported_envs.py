@@ -55,6 +55,19 @@ class Dial(_Five):
         return super().step(action)
 
 
+class Noisy(_Five):
+    """What training has and evaluations do not: noise, and easy phases."""
+
+    action_space = Box(-1, 1, (1,))
+    phase: float | None = None
+
+    def __init__(self, noise: float = 0.0) -> None:
+        self.noise = noise
+
+    def set_phase(self, value: float) -> None:
+        self.phase = value
+
+
 class Masked(_Five):
     """A number is observed, and the mask is in the info."""
 

@@ -61,5 +61,7 @@ def _only_class(path: Path) -> str:
 
 
 def _is_environment(node: ast.ClassDef) -> bool:
-    """Returns True for a class with reset and step."""
-    return {"reset", "step"} <= {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    """Returns True for a class with reset and step, or with a base that may have them, such as MujocoEnv."""
+    bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases} - {"Env"}
+    own = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    return {"reset", "step"} <= own or any(base.endswith("Env") for base in bases)

@@ -128,7 +128,7 @@ class Collector:
     records: list[Record] = field(default_factory=list)
     """Records of the latest fragment."""
     finished: int = 0
-    """Number of episodes that `play` has played to their ends."""
+    """Number of the episodes that `play` was asked for and has played to their ends."""
     _tape: Tape = field(default_factory=Tape)
     _buffers: Columns = field(default_factory=dict)
 
@@ -293,8 +293,9 @@ class Collector:
                 continue
             check()
             for episode in self.step(progress)[3]:
-                done[episode.number * self.env.rows + episode.row] = episode
-                self.finished += 1
+                place = episode.number * self.env.rows + episode.row
+                done[place] = episode
+                self.finished += bool(steps) or place < episodes
         self.settle()
         return results
 

@@ -42,10 +42,15 @@ class Model(NamedTuple):
         self, config: RunConfig, check: Callable[[], None] = lambda: None, recorders: Iterable[Recorder] = ()
     ) -> Evaluator:
         """Makes what plays it as the evaluations of its run do, in their phase of a curriculum."""
+        progress = self._progress(config) if config.general.explore else None
+        phase = self.phases(config).evaluation
+        return build.make_evaluator(config, self.env, check, self.watch, phase, recorders, lambda: progress)
+
+    def phases(self, config: RunConfig) -> Phases:
+        """Returns the phases of the curriculum of its run, as they were at the checkpoint."""
         phases = Phases(config.general.curriculum)
         phases.load(self.saved.tree.get("phase"))
-        progress = self._progress(config) if config.general.explore else None
-        return build.make_evaluator(config, self.env, check, self.watch, phases.evaluation, recorders, lambda: progress)
+        return phases
 
     def _progress(self, config: RunConfig) -> Progress:
         """Returns how far training was at the checkpoint."""

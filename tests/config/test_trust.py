@@ -335,6 +335,13 @@ def test_a_file_that_leads_to_no_environment_is_answered_without_running_it(env,
     assert not (folder / "imported").exists()
 
 
+@pytest.mark.parametrize("base", ["MujocoEnv", "mujoco.MujocoEnv"])
+def test_a_class_may_inherit_its_reset_from_an_environment_of_a_package(base, folder):
+    other = "class Base(gymnasium.Env):\n    pass\n"
+    Path("arm.py").write_text(f"{other}\n\nclass Arm({base}):\n    def step(self, action): ...\n")
+    assert class_name("arm.py") == "arm:Arm"
+
+
 def test_a_file_is_an_environment_in_the_settings_too(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
 

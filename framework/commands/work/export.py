@@ -47,7 +47,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     if target.suffix != f".{kind}":
         raise JoystickError("--out: {out} does not end in .{kind}", out=out, kind=kind)
     check_place("--out", target, config.task)
-    config = with_seed(config.with_general(device="cpu"))
+    config = with_seed(config.with_general(device="cpu")).of_evaluation()
 
     with opened(config) as model:
         if model.note:
@@ -209,8 +209,11 @@ class _Export:
         if env.recipe and env.source_space is not None:
             action = env.decode(np.zeros((1, *(spec.action_space.shape or ())), spec.action_space.dtype))[0]
             number = isinstance(spec.action_space, Box) and np.ndim(action) == 0
-            recipe = env.recipe.cut_after(self.config.general.max_step)
-            played = example.Played(recipe, env.source_space, number)
+            general, phase = self.config.general, self.model.phases(self.config).evaluation()
+            recipe = env.recipe
+            if general.curriculum and phase is not None:
+                recipe = recipe.in_phase(general.curriculum.method, phase)
+            played = example.Played(recipe.cut_after(general.max_step), env.source_space, number)
         return example.onnx_example(
             place, module, (spec.observation_space, spec.action_space), masks, played, bool(spec.parts)
         )

@@ -520,10 +520,28 @@ def test_the_printed_program_ends_episodes_after_max_step(
     assert ends == [(False, False)] * (steps - 1) + [(False, True)]
 
 
+def test_the_printed_program_plays_the_environment_of_evaluations_in_their_phase(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxscript")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(export, "OBSERVATIONS", 20)
+    allow = ["--allow-import", "exported_envs"]
+    phases = "general_cfg.curriculum={phases: [{below: 100, value: 0}, {value: 2}]}"
+    words = ["general_cfg.algo_name=SAC", "general_cfg.env_name=python", "env_cfg.id=exported_envs:Noisy", phases]
+    words += ["env_cfg.noise=0.5", "general_cfg.eval_env={noise: 0}", "general_cfg.max_total_step=40"]
+    words += ["general_cfg.seed=1", "general_cfg.save_fig=false", "general_cfg.online_eval_episode=1"]
+    assert main([*allow, *words, "--into", "run"]) == 0
+    capsys.readouterr()
+    assert main([*allow, "export", "./run", "--to", "onnx"]) == 0
+    env = made_by(printed_example(capsys.readouterr().out)).unwrapped
+    assert (env.noise, env.phase) == (0, 2)
+
+
 def made_by(program: str) -> Any:
     """Returns the environment of the program."""
     scope: dict[str, Any] = {}
-    lines = [line for line in program.splitlines() if line.startswith(("import", "from", "env = "))]
+    lines = [line for line in program.splitlines() if line.startswith(("import", "from", "env"))]
     exec("\n".join(lines), scope)
     return scope["env"]
 

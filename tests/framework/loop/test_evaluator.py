@@ -27,6 +27,7 @@ def test_play_takes_the_first_episodes_of_each_row_and_not_the_shortest():
     """Row 0 needs 2 steps, row 1 needs 5: of four episodes, two are of each, in the order of the rows."""
     collector = collector_of(CountingEnv((2, "terminated"), (5, "terminated")))
     episodes = collector.play(4, Progress())
+    assert collector.finished == 4, "row 0 played others meanwhile, which nobody waits for"
     assert [(e.row, e.number, e.length) for e in episodes] == [(0, 0, 2), (1, 0, 5), (0, 1, 2), (1, 1, 5)]
     assert [e.seed for e in episodes] == [1, 101, 2, 102]
     assert [e.row for e in collector_of(CountingEnv(*[(2, "truncated")] * 3)).play(2, Progress())] == [0, 1]
