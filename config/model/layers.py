@@ -136,6 +136,16 @@ class Embed(Strict, Shareable):
     """Number of rows; null takes the number of observations, a number is checked against it."""
 
 
+class Parts(Strict):
+    """The parts of a Dict or Tuple observation that this network sees, such as those that a robot can measure. Only as
+    the first layer."""
+
+    layer_type: Literal["parts"] = "parts"
+    """parts"""
+    names: Annotated[list[str], BeforeValidator(listed), Field(min_length=1)]
+    """Names of the parts, as in branches."""
+
+
 class LayerNorm(Strict, Shareable):
     """Layer normalization over the features."""
 
@@ -278,7 +288,7 @@ class Residual(Strict):
     layer_type: Literal["residual"] = "residual"
     """residual"""
     layers: "Annotated[Layers, Field(min_length=1)]"
-    """Layers of the block, which keep the shape; without lstm, gru, embed and flatten ones."""
+    """Layers of the block, which keep the shape; without lstm, gru, embed, parts and flatten ones."""
 
 
 class ImpalaCnn(Strict, Shareable):
@@ -309,6 +319,7 @@ Layer = Annotated[
         | Pooling
         | Flatten
         | Embed
+        | Parts
         | Lstm
         | Gru
         | Attention

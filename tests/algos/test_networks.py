@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
 from algos.btr.config import Config as BtrConfig
+from algos.common.nets import critics
 from algos.common.nets.layers import Dueling, RandomZeros, SpectralConv2d, seed_dropout, value_layer
 from algos.common.nets.networks import NetworkError, build
 from algos.common.nets.observations import normalizer_for
 from algos.common.settings import NetworkConfig
 from config import machine
-from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
+from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Parts, Pooling, mlp
 
 torch.set_num_threads(1)
 
@@ -354,6 +355,30 @@ def test_branches_work_behind_a_normaliser() -> None:
     cfg = NetworkConfig(branches={"camera": mlp(4), "speed": mlp(3)})
     network = build(spec_of(FLAT, PARTS), mlp(8), 2, cfg, 0, normalizer=normalizer_for(FLAT))
     assert network(observations(FLAT)).shape == (3, 2)
+
+
+def test_a_network_sees_the_parts_that_its_first_layer_names_and_no_others() -> None:
+    def seen(*names: str, **options: object) -> nn.Module:
+        return build(spec_of(FLAT, PARTS), [Parts(names=[*names]), *mlp(8)], 2, NetworkConfig(**options), 0)
+
+    obs = observations(FLAT)
+    other = obs.clone()
+    other[:, 2:] += 1
+    assert torch.equal(seen("speed")(obs), seen("speed")(other))
+    assert not torch.equal(seen("camera")(obs), seen("camera")(other))
+    assert linear_inputs(seen("speed", branches={"camera": mlp(4), "speed": mlp(3)})) == [2, 3, 8]
+    with pytest.raises(NetworkError, match=r"parts: sped is not a part of the observation; its parts are: speed"):
+        seen("sped")
+    with pytest.raises(NetworkError, match=r"-parts-> does not fit: it can only be the first layer"):
+        build(spec_of(FLAT, PARTS), [*mlp(8), Parts(names=["speed"])], 2, CFG, 0)
+
+
+def test_critics_see_the_parts_that_their_first_layer_names() -> None:
+    critic = critics.build(spec_of(FLAT, PARTS), [Parts(names=["speed"]), *mlp(8)], CFG, 0, members=2, actions=1)
+    obs, action = observations(FLAT), torch.zeros(3, 1)
+    other = obs.clone()
+    other[:, 2:] += 1
+    assert torch.equal(critic(obs, action), critic(other, action))
 
 
 def test_an_error_in_a_branch_names_it_and_an_unknown_branch_is_answered_with_the_parts() -> None:

@@ -8,13 +8,13 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from torch import Tensor, nn
 
-from algos.base import EnvSpec, Progress, UnfitError
+from algos.base import EnvSpec, Part, Progress, UnfitError
 from algos.common.nets import critics
 from algos.common.nets.networks import NetworkError, build
 from algos.common.parts.actor_critic import in_common
 from algos.common.parts.optim import parameters_of
 from algos.common.settings import NetworkConfig
-from config.model.layers import Conv2d, Dropout, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear
+from config.model.layers import Conv2d, Dropout, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear, Parts
 from tests.tools.core import agent_of
 from tests.tools.distributed import frozen
 from tests.tools.joint import numbers
@@ -204,6 +204,13 @@ def test_only_the_layers_that_are_one_are_computed_once(actor, critic, modules):
     spec = spec_of()
     front = in_common(*(build(spec, layers, 2, CFG, seed) for seed, layers in enumerate([actor, critic])))
     assert (None if front is None else len(front[0])) == modules
+
+
+def test_parts_of_the_same_size_are_not_one_because_a_shared_layer_follows():
+    parts = Part("hand", 0, 1, (1,)), Part("truth", 1, 2, (1,))
+    spec = EnvSpec("test", Box(-1, 1, (2,)), Discrete(2), 1, parts)
+    lists = [[Parts(names=[name]), TRUNK] for name in ("hand", "truth")]
+    assert in_common(*(build(spec, layers, 2, CFG, seed) for seed, layers in enumerate(lists))) is None
 
 
 def test_the_step_of_trpo_leaves_a_frozen_layer_to_the_critic():

@@ -257,6 +257,10 @@ def _custom(chain: Chain, layer: layer_settings.Custom) -> None:
     chain.grow(label, shape, module)
 
 
+def _parts(chain: Chain, layer: layer_settings.Parts) -> None:
+    raise chain.error("parts", tr("it can only be the first layer"))
+
+
 def _embed(chain: Chain, layer: Embed) -> None:
     raise chain.error("embed", tr("it can only be the first layer, and only for a Discrete observation"))
 
@@ -346,6 +350,7 @@ ADD: dict[type, Callable[[Chain, Any], None]] = {
     Conv2d: _conv2d,
     Pooling: _pooling,
     Embed: _embed,
+    layer_settings.Parts: _parts,
     Flatten: lambda chain, layer: chain.flatten(),
     LayerNorm: _layernorm,
     layer_settings.RmsNorm: _rmsnorm,

@@ -1,7 +1,7 @@
 """Networks from the layer lists of the configuration. A network takes the raw observation column [B, ...]."""
 
 import math
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
 import torch
@@ -28,7 +28,7 @@ from algos.common.nets.observations import Index, Join, NetworkError, encode, ha
 from algos.common.nets.recurrent import CELLS, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
-from config.model.layers import Conv2d, Embed, Flatten, Layers, Linear, Pooling
+from config.model.layers import Conv2d, Embed, Flatten, Layers, Linear, Parts, Pooling
 from config.tell.language import tr
 
 __all__ = ["Network", "NetworkError", "build", "features"]
@@ -168,26 +168,35 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool, sha
     return chain
 
 
-def _joined(spec: EnvSpec, cfg: NetworkConfig, normalizer: nn.Module | None) -> Chain:
-    """Returns the chain that passes each named part through its branch and concatenates all parts."""
-    branches = cfg.branches or {}
-    unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
+def _check_parts(spec: EnvSpec, names: Iterable[str], place: str) -> None:
+    """Raises NetworkError if a name is not one of a part of the observation. place: begins the message."""
+    unknown = [name for name in names if name not in {part.name for part in spec.parts}]
     if unknown:
-        names = ", ".join(part.name for part in spec.parts) or tr("none, it is not a Dict or Tuple")
         reason = tr(
             "{names} is not a part of the observation; its parts are: {parts}",
             names=", ".join(unknown),
-            parts=names,
+            parts=", ".join(part.name for part in spec.parts) or tr("none, it is not a Dict or Tuple"),
         )
-        raise NetworkError(f"algo_cfg.branches: {reason}")
+        raise NetworkError(f"{place}{reason}")
+
+
+def _joined(
+    spec: EnvSpec, cfg: NetworkConfig, normalizer: nn.Module | None, names: Sequence[str] | None = None
+) -> Chain:
+    """Returns the chain that passes each named part through its branch and concatenates them. names: of the parts that
+    this network sees; None: all."""
+    branches = cfg.branches or {}
+    _check_parts(spec, branches, "algo_cfg.branches: ")
+    _check_parts(spec, names or (), "parts: ")
+    parts = [part for part in spec.parts if names is None or part.name in names]
     space, normalized = spec.observation_space, normalizer is not None
     assert isinstance(space, Box)
     large = cfg.LARGE_IMAGES or NATURE
     chains = [
         _branch(part_space(space, *part[1:]), part, branches.get(part.name), normalized, spec.shared, large)
-        for part in spec.parts
+        for part in parts
     ]
-    join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
+    join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in parts])
     width = sum(chain.shape[0] for chain in chains)
     return Chain([*([normalizer] if normalizer else []), join], (width,), tr("joined parts {shape}", shape=(width,)))
 
@@ -198,6 +207,8 @@ def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.
     space = spec.observation_space
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
         return _table(space, layers[0], spec.shared), layers[1:]
+    if layers and isinstance(layers[0], Parts):
+        return _joined(spec, cfg, normalizer, layers[0].names), layers[1:]
     pixels = any(has_pixels(part_space(space, *part[1:])) for part in spec.parts)  # type: ignore[arg-type]
     if cfg.branches or pixels:
         return _joined(spec, cfg, normalizer), layers

@@ -111,7 +111,7 @@ class Index(nn.Module):
 
 class Join(nn.Module):
     """Splits a flattened observation [B, D] into its parts, passes each through its branch, concatenates the
-    results."""
+    results. Parts without a span are left out."""
 
     def __init__(self, branches: list[nn.Module], spans: list[tuple[int, int]]) -> None:
         super().__init__()
@@ -121,6 +121,9 @@ class Join(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         pairs = zip(self.branches, self.spans, strict=True)
         return torch.cat([branch(x[:, start:stop]) for branch, (start, stop) in pairs], 1)
+
+    def extra_repr(self) -> str:
+        return f"spans={self.spans}"  # two of other parts are not one function
 
 
 def has_pixels(space: Box) -> bool:
