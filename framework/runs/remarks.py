@@ -45,8 +45,8 @@ def beforehand(config: RunConfig, planned: Plan, rows: int) -> Iterator[str]:
     end = math.ceil(limit / every) * every
     for policy in planned.learning:
         spec, section = policy.memory, policy.section
-        if spec.data is not None:
-            continue
+        if spec.data is not None and (spec.data.share == 1 or spec.data.updates):
+            continue  # it learns from data alone, or first
         if isinstance(spec, ReplaySpec) and spec.warmup > end * policy.per_row:
             yield tr(
                 "the run ends at step {end:,}, before its first update: {section}.learning_starts or batch_size is "

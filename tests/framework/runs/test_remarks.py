@@ -97,6 +97,20 @@ def test_what_the_limit_of_steps_leaves_no_room_for_is_said_before_the_run(
     assert text in shown if text else not shown.count(" note ")
 
 
+def test_a_run_that_needs_steps_of_its_own_beside_data_says_too_that_they_are_too_few(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["general_cfg.preset=null", "general_cfg.max_total_step=60", "general_cfg.save_fig=false"]
+    collect = ["general_cfg.collect_traj=true", "general_cfg.online_eval_episode=1", "--into", "tasks/data"]
+    assert main(["--algo", "DQN", *words, *collect]) == 0
+    data = ["algo_cfg.data=tasks/data", "algo_cfg.data_share=0.5", "algo_cfg.learning_starts=1000", "--dry-run"]
+    for more, count in ([], 1), (["algo_cfg.offline_updates=10"], 0):
+        capsys.readouterr()
+        assert main(["--algo", "SAC_D", *words, *data, *more]) == 0
+        assert capsys.readouterr().out.count("before its first update") == count
+
+
 @pytest.mark.parametrize(
     ("parts", "branches", "count"),
     [
