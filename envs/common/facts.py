@@ -101,12 +101,13 @@ def frame_rate(env: Any) -> float:
 def metrics_of(env: Any) -> tuple[str, ...]:
     """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is not a tuple of
     names, has nothing to do with us."""
-    names = getattr(env.unwrapped, "metrics", ())
+    inner = getattr(env, "unwrapped", env)  # which a class of several agents need not have
+    names = getattr(inner, "metrics", ())
     if isinstance(names, tuple):
         return names if all(map(_is_name, names)) else ()
     listed = (names,) if isinstance(names, str) else names
     if isinstance(listed, list | tuple) and listed and all(map(_is_name, listed)):
-        _tell_of_form(type(env.unwrapped).__name__, repr(names), repr(tuple(listed)))
+        _tell_of_form(type(inner).__name__, repr(names), repr(tuple(listed)))
     return ()
 
 

@@ -29,7 +29,7 @@ from config.own import objects as own
 from config.tell.language import tr
 from envs.base import Array, EnvContext, EnvError, Step, VectorEnv
 from envs.common.error_text import described, short
-from envs.common.facts import frame_rate
+from envs.common.facts import frame_rate, metrics_of
 from envs.common.probe import value_faults
 from envs.common.rows import make_env
 from envs.common.spaces import finite
@@ -69,7 +69,7 @@ class MultiAgentVector(VectorEnv):
         self.joint: JointLayout = JointLayout(roster.types, size)
         self._check_size()
         self.observation_space, self.action_space = self.joint.observation_space, JointActionSpace(self.joint)
-        self.render_fps = frame_rate(envs[0])
+        self.render_fps, self.metrics = frame_rate(envs[0]), metrics_of(envs[0])
         self._kinds, self._own_state = roster.kinds, state > 0
         self._now = self.joint.new(rows)
         self._bytes = self.joint.encode(self._now)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from math import isfinite
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class EpisodeNumbers(Recorder):
 
     def end(self, episode: Episode, env: VectorEnv) -> Mapping[str, float]:
         info = env.info(episode.row)
+        if env.joint is not None:
+            info = _of_all_agents(info)
         metrics = {name: info[name] for name in env.metrics if info.get(name) is not None}
         for name, value in metrics.items():
             if not isinstance(value, Real | np.bool_) or not isfinite(value):
@@ -44,3 +47,12 @@ class EpisodeNumbers(Recorder):
                     near,
                 )
         return {name: float(value) for name, value in metrics.items()}
+
+
+def _of_all_agents(infos: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the infos of the agents have; the first agent's counts where several have it."""
+    merged: dict[str, Any] = {}
+    for info in infos.values():
+        for name, value in (info or {}).items():
+            merged.setdefault(name, value)
+    return merged

@@ -116,6 +116,36 @@ def test_a_name_that_info_spells_otherwise_is_told_once(
     assert "declares the metric 'swiches', which info does not have at the end of an episode; it has 'switches'" in said
 
 
+class Duel:
+    """One step of two agents; the second one alone says whether it was a draw, and both say who is first."""
+
+    metrics = ("draw", "first")
+    possible_agents = ("a", "b")
+
+    def observation_space(self, agent: str) -> Box:
+        return Box(0, 1, (1,))
+
+    def action_space(self, agent: str) -> Discrete:
+        return Discrete(2)
+
+    def reset(self, seed: Any, options: Any) -> tuple[Any, Any]:
+        return {agent: np.zeros(1, np.float32) for agent in "ab"}, {}
+
+    def step(self, actions: Any) -> tuple[Any, ...]:
+        obs, reward = self.reset(0, None)[0], {agent: float(actions[agent]) for agent in "ab"}
+        infos = {"a": {"first": 1}, "b": {"first": 2, "draw": actions["a"] == actions["b"]}}
+        return obs, reward, {"__all__": True}, {}, infos
+
+
+def test_the_infos_of_several_agents_have_numbers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    train(Duel)
+    (task,) = Path("tasks").iterdir()
+    rows = read_csv(task / "results" / "train.csv")
+    assert rows
+    assert all(row["draw"] == (row["return"] != 1) and row["first"] == 1 for row in rows)
+
+
 class Text(Lights):
     metrics = "success"  # type: ignore[assignment]
 
