@@ -17,6 +17,7 @@ from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import RETURN, Episode, Recorder
 from framework.collect.same_episodes import STEPS, SameEpisodes
 from framework.log import LOGGER
+from framework.policies.agent import AgainstFixed, MultiPolicyAgent
 from framework.policies.returns import AgentReturns
 from framework.screen.formatting import counted
 from framework.screen.stages import MEASURING, part, stage
@@ -157,7 +158,8 @@ class Evaluator:
             if collector is None:
                 return ""
             taken = counted(collector.steps * self.env.rows, "step")
-            return tr(", ").join([part(collector.finished, episodes, tr("episodes")), taken])
+            over = min(collector.finished, episodes or collector.finished)  # the rows that wait for the last one play on
+            return tr(", ").join([part(over, episodes, tr("episodes")), taken])
 
         with stage(name, how_far, logged=logged):
             collector = self._collector(agent, recorders, explore is not None)
@@ -176,17 +178,19 @@ class Evaluator:
             self._warnings.add(message)
             LOGGER.warning(message, value)
 
-    def play_at_random(self, episodes: int, logged: bool = True) -> Evaluation:
+    def play_at_random(self, episodes: int, logged: bool = True, agent: Actor | None = None) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy. logged: True to write to the log that it
-        is measured."""
-        policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
+        is measured. agent: whose policies that do not learn play as they always do; None: all agents are random."""
+        policy: Actor = _RandomPolicy(self.env, number(self.seed, "random policy"))
+        if isinstance(agent, MultiPolicyAgent) and agent.fixed:
+            policy = AgainstFixed(agent, policy)
         kinds = AgentReturns | EpisodeNumbers | SameEpisodes
         numbering = [recorder for recorder in self.recorders if isinstance(recorder, kinds)]
         return self._play(policy, episodes, numbering, tr(MEASURING), logged=logged)
 
-    def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
+    def random_return(self, episodes: int = RANDOM_EPISODES, agent: Actor | None = None) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS. Then
-        repeats its first steps, for those who compare what equal actions lead to."""
+        repeats its first steps, for those who compare what equal actions lead to. agent: see play_at_random."""
         left, check = MOST_RANDOM_STEPS, self.check
 
         def count() -> None:
@@ -198,10 +202,10 @@ class Evaluator:
 
         self.check = count
         try:
-            mean = self.play_at_random(episodes).mean
+            mean = self.play_at_random(episodes, agent=agent).mean
             left = STEPS
             with contextlib.suppress(_TooLong):
-                self.play_at_random(1, logged=False)
+                self.play_at_random(1, logged=False, agent=agent)
             return mean
         except _TooLong:
             return None

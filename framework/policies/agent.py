@@ -36,6 +36,8 @@ class MultiPolicyAgent(TrainableActor):
         self.actors: dict[str, Actor] = dict(agents)
         """The actors: the agents, or recorders that listen to them."""
         self.trained = tuple(policy.name for policy in plan.learning)
+        self.fixed = tuple(name for name in agents if name not in self.trained)
+        """The policies that do not learn."""
         self.METRICS = tuple(  # type: ignore[misc]  # the policies are known only now
             f"{name}/{metric}" for name in self.trained for metric in self.agents[name].METRICS
         )
@@ -184,6 +186,33 @@ class MultiPolicyAgent(TrainableActor):
 
     def parameter_count(self) -> int:
         return sum(agent.parameter_count() for agent in self.agents.values())
+
+
+class AgainstFixed(Actor):
+    """Another actor in the place of the policies that learn; those that do not learn play as in any evaluation."""
+
+    def __init__(self, agent: MultiPolicyAgent, actor: Actor) -> None:
+        self._agent, self._actor = agent, actor
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self._agent.initial_state(rows)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self._merged(obs, self._agent.predict_action(obs, state, mask))
+
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._merged(obs, self._agent.evaluate_action(obs, state, rng, mask))
+
+    def _merged(self, obs: Array, act: Act) -> Act:
+        layout = self._agent.layout
+        records, fixed = layout.decode(obs), layout.decode_action(act.action)
+        joint = layout.decode_action(self._actor.predict_action(obs, None).action).copy()
+        for name in self._agent.fixed:
+            slots = self._agent.slots[name]
+            slots.write(joint, slots.actions(fixed), slots.controls(records))
+        return Act(layout.encode(joint), {}, act.state)
 
 
 def _with(act: Act, other: Act, theirs: Array) -> Act:

@@ -701,7 +701,7 @@ class Experiment:
                 choice = output.guarded(tr("the best model could not be chosen"), choose)
                 chosen, score = choice is not None, choice or score
             failure = tr("the random policy's return could not be measured")
-            random_return = output.guarded(failure, self.evaluator.random_return)
+            random_return = output.guarded(failure, partial(self.evaluator.random_return, agent=trainer.agent))
             self.check()
             if cfg.save_fig:
                 figure = output.draw_curve(random_return)

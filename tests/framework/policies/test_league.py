@@ -1,5 +1,7 @@
 """Earlier versions of a policy as opponents, and policies that start from the weights of another run."""
 
+import json
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -150,6 +152,34 @@ def test_in_an_evaluation_the_agents_that_the_policy_does_not_play_act_at_random
     assert (theirs.sum(1) == (4 if random else 0)).all()
     assert (mean[~theirs] == 1).all()
     assert ((mean[theirs] > 0.2) & (mean[theirs] < 0.8)).all()
+
+
+class Coin:
+    """One step of two agents; the second one is paid for action 1."""
+
+    possible_agents = ("a", "b")
+
+    def observation_space(self, agent):
+        return Box(0, 1, (1,))
+
+    def action_space(self, agent):
+        return Discrete(2)
+
+    def reset(self, seed, options):
+        return {agent: np.zeros(1, np.float32) for agent in "ab"}, {}
+
+    def step(self, actions):
+        return self.reset(0, None)[0], {"b": float(actions["b"])}, {"__all__": True}, {}, {}
+
+
+def test_the_random_policy_meets_the_policies_that_do_not_learn(tmp_path, monkeypatch):
+    """Its return stands beside that of a run that met them. Random actions of b would give a mean between 0 and 1."""
+    monkeypatch.chdir(tmp_path)
+    policies = {"a": {"agents": "a"}, "b": {"agents": "b", "train": False}}
+    general = {"max_total_step": 64, "score_policy": "b", "save_fig": False, "seed": 1}
+    with joystick.Run("PPO", Coin, general_cfg=general, policies_cfg=policies, into=str(tmp_path / "run")) as run:
+        run.train()
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["random_return"] in (0.0, 1.0)
 
 
 def test_a_policy_keeps_its_recurrent_state_in_an_evaluation_against_random_agents():
