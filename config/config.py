@@ -163,7 +163,7 @@ class GeneralConfig(Strict):
     start_from: Annotated[str, Field(min_length=1)] | None = None
     """Run whose weights a new run starts with: a folder under tasks/, or a path. Weights of the same name and shape are
     taken from its best model, or its newest one, such as the policy of BC for PPO; a line of output names the others.
-    Everything else is new. With several policies, policies_cfg.NAME.load."""
+    Everything else is new. With several policies each takes those of its name, unless policies_cfg.NAME.load is set."""
 
     # processes
     mp_backend: Literal["single", "ray"] = "single"

@@ -437,9 +437,9 @@ class Experiment:
                 self.store.continue_from(saved)
             self._note_exactness(saved, different)
             self.start = replace(self.start, saved=None)  # its journal may be as large as the memory
-        elif self._weights:
+        if self._weights:
             initial_weights.install(self.backend, self._weights)
-        elif self._fitting:
+        if self._fitting:
             initial_weights.start_with(self.backend, self._fitting)
             self.console.note(self._fitting.text)
         for text in moved_by_others(self.config):

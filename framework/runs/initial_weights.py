@@ -18,13 +18,15 @@ MOST_NAMED = 4
 """Number of weights that a message names."""
 MOMENTS = ".moments.mean"
 """End of the name of the mean by which a network normalizes observations."""
+COUNT = ".moments.count"
+"""End of the name of the number of observations that the mean is of."""
 
 
 class Fitting(NamedTuple):
     """Weights of another run that fit an agent by name and shape."""
 
-    arrays: Mapping[str, Mapping[str, Array]]
-    """Part of the agent's state -> name -> weights."""
+    arrays: Mapping[str, Mapping[str, Mapping[str, Array]]]
+    """Policy -> part of its state -> name -> weights. A single agent's policy has the empty name."""
     text: str
     """The line of output: what is taken, from where, and what is not."""
 
@@ -36,15 +38,37 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     if name is None or config.task is not None:
         return None
     place = config.where.get("general_cfg.start_from", "default")
-    try:
-        if config.policies:
-            raise JoystickError("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
-        theirs, saved = _state(config, name, "")
-    except (tasks.TaskError, JoystickError) as error:
-        raise ConfigError(f"{place}: general_cfg.start_from: {error}") from error
+    arrays: dict[str, Mapping[str, Mapping[str, Array]]] = {}
+    lines, problems = [], []
     state = agent.state()
-    learner = agent.by_policy()[""]
-    ours = {part: state[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
+    for policy, learner in agent.by_policy().items():
+        settings = config.policies.get(policy)
+        if settings is not None and (settings.load is not None or not settings.LEARNS):
+            continue  # a run of its own, or nothing to begin with
+        its = state["policies"][policy] if settings is not None else state
+        ours = {part: its[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
+        package = config.algo_package if settings is None else config.policy_packages[policy]
+        try:
+            arrays[policy], line = _fitting_policy(ours, *_state(config, name, policy), package.NAME)
+        except (tasks.TaskError, JoystickError) as error:
+            problems.append(_of_policy(policy, str(error)))
+            line = tr("new: {names}", names=_listed([f"{part}.{key}" for part in ours for key in ours[part]], ()))
+        lines.append(_of_policy(policy, line))
+    if not arrays:
+        nothing = tr("every policy has a load of its own, or does not learn; leave it out")
+        raise ConfigError(f"{place}: general_cfg.start_from: {next(iter(problems), nothing)}")
+    return Fitting(arrays, "\n".join(lines))
+
+
+def _of_policy(name: str, text: str) -> str:
+    """Returns a sentence on a policy, with its name if it has one."""
+    return tr("policy {name}: {warning}", name=name, warning=text) if name else text
+
+
+def _fitting_policy(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any], saved: str, algorithm: str
+) -> tuple[Mapping[str, Mapping[str, Array]], str]:
+    """Returns the weights of a policy that fit, and the line of output. Raises JoystickError if none does."""
     arrays, new, behind_new = _fit(ours, theirs)
     unlike = ""
     if ours and _normalizes(theirs) != _normalizes(ours):
@@ -54,8 +78,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
         )
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
-        why = _no_weights(saved, new, config.algo_package.NAME)
-        raise ConfigError(f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED) + unlike)
+        raise JoystickError(_no_weights(saved, new, algorithm) + ", ..." * (len(new) > MOST_NAMED) + unlike)
     text = tr("weights of {saved}: {names}", saved=saved, names=_listed(taken, new))
     if new:
         text = tr("{taken}; new: {names}", taken=text, names=_listed(new, taken))
@@ -65,7 +88,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
             "same, such as algo_cfg.actor_layers",
             networks=", ".join(behind_new),
         )
-    return Fitting(arrays, text + unlike)
+    return arrays, text + unlike
 
 
 def _fit(
@@ -81,18 +104,24 @@ def _fit(
         its = theirs.get(part)
         for key, weight in weights.items():
             tensor = its.get(key) if isinstance(its, Mapping) else None
-            if tensor is not None and tensor.shape == weight.shape:
+            if tensor is not None and tensor.shape == weight.shape and _counts_ours(key, its, weights):
                 arrays.setdefault(part, {})[key] = tensor
                 if (network := _network(f"{part}.{key}")) in reshaped:
                     behind_new[network] = None
             else:
-                if tensor is None:
+                if tensor is None or tensor.shape == weight.shape:
                     unlike = ""
                 else:
                     reshaped.add(_network(f"{part}.{key}"))
                     unlike = tr(" ({there} there, {here} here)", there=_shape(tensor), here=_shape(weight))
                 new.append(f"{part}.{key}{unlike}")
     return arrays, new, behind_new
+
+
+def _counts_ours(key: Any, theirs: Mapping[Any, Any], ours: Mapping[Any, Any]) -> bool:
+    """Returns False for the count of moments that are new: they would pass for those of so many observations."""
+    mean = str(key).removesuffix(COUNT) + MOMENTS
+    return not str(key).endswith(COUNT) or (mean in theirs and theirs[mean].shape == ours[mean].shape)
 
 
 def _normalizes(state: Mapping[str, Any]) -> bool:
@@ -135,9 +164,13 @@ def _shape(array: Array) -> str:
 def start_with(backend: Any, weights: Fitting) -> None:
     """Replaces these weights of the agent, in all processes."""
     whole = backend.state()
-    for part, arrays in weights.arrays.items():
-        whole["agent"][part] = {**whole["agent"][part], **arrays}
+    for policy, parts in weights.arrays.items():
+        its = whole["agent"]["policies"][policy] if policy else whole["agent"]
+        for part, arrays in parts.items():
+            its[part] = {**its[part], **arrays}
     backend.load_state(whole, ())
+    if any(weights.arrays):
+        backend.agent.begin_leagues(weights.arrays)
     backend.set_weights(backend.agent.weights())
 
 
@@ -153,7 +186,12 @@ def named(config: RunConfig, agent: TrainableActor) -> dict[str, Tree]:
         try:
             states[name], place = _state(config, load, name)
             if misfit := _misfit(ours[name], states[name]):
-                raise JoystickError("{place} does not fit this policy: {misfit}", place=place, misfit=misfit)
+                raise JoystickError(
+                    "{place} does not fit this policy: {misfit}; general_cfg.start_from in its place takes the weights "
+                    "that fit",
+                    place=place,
+                    misfit=misfit,
+                )
         except (tasks.TaskError, JoystickError) as error:
             problems.append(f"policies_cfg.{name}.load: {error}")
     if problems:

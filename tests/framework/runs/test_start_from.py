@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
+import joystick
 from framework.disk.checkpoints import CheckpointStore
 from main import main
 
@@ -92,3 +95,81 @@ def test_a_run_without_weights_that_fit_is_refused_before_there_is_a_folder(
     assert run(*words) != 0
     assert message in capsys.readouterr().err
     assert not Path("tasks/second").exists()
+
+
+class Cards(gymnasium.Env):
+    """One step, with as many numbers to see as there are cards."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, cards: int = 3) -> None:
+        self.observation_space = Box(0, 9, (cards,))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.np_random.uniform(4, 6, self.observation_space.shape).astype(np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.reset()[0], float(action), True, False, {}
+
+
+class Table:
+    """The same for two players, one of whom never acts."""
+
+    possible_agents = ("a", "b")
+
+    def __init__(self, cards: int = 3) -> None:
+        self.space = Box(0, 9, (cards,))
+
+    def observation_space(self, agent: str) -> Box:
+        return self.space
+
+    def action_space(self, agent: str) -> Discrete:
+        return Discrete(2)
+
+    def reset(self, seed: Any, options: Any) -> tuple[Any, Any]:
+        seen = np.random.default_rng(seed).uniform(4, 6, self.space.shape).astype(np.float32)
+        return {agent: seen for agent in "ab"}, {}
+
+    def step(self, actions: Any) -> tuple[Any, ...]:
+        return self.reset(0, None)[0], {"a": float(actions["a"])}, {"__all__": True}, {}, {}
+
+
+def networks(env: Any, name: str, **words: Any) -> dict[str, Any]:
+    """Trains a little, and returns the weights at the beginning."""
+    general = {"max_total_step": 64, "online_eval": False, "save_fig": False, "seed": 1, **words.pop("general_cfg", {})}
+    with joystick.Run(
+        "PPO", env, general_cfg=general, algo_cfg={"normalize_obs": True}, into=f"tasks/{name}", **words
+    ) as run:
+        weights = {key: value.copy() for key, value in run.weights().items()}
+        run.train()
+    return weights
+
+
+def test_the_count_of_moments_comes_with_them_alone() -> None:
+    """With other observations they begin anew, and would pass for those of as many observations."""
+    networks(Cards, "few")
+    start = {"start_from": "few"}
+    counts = [value for key, value in networks(Cards, "same", general_cfg=start).items() if key.endswith("count")]
+    assert counts
+    assert min(counts) > 0
+    more = networks(Cards, "more", general_cfg=start, env_cfg={"cards": 4})
+    assert [float(value) for key, value in more.items() if key.endswith("count")] == [0.0] * len(counts)
+
+
+def test_each_policy_takes_what_fits_of_the_one_of_its_name(capsys: Any) -> None:
+    policies = {"a": {"agents": "a"}, "b": {"agents": "b", "algo_name": "Random"}}
+    networks(Table, "few", policies_cfg=policies)
+    theirs = joystick.load("few", "latest").weights()
+    same = networks(Table, "same", policies_cfg=policies, general_cfg={"start_from": "few"})
+    assert all((same[key] == value).all() for key, value in theirs.items())
+    new = {"a": {"agents": "a"}, "c": {"agents": "b"}}
+    more = networks(Table, "more", policies_cfg=new, env_cfg={"cards": 4}, general_cfg={"start_from": "few"}, show=True)
+    told = capsys.readouterr().out.replace("\n  ", " ")
+    assert "policy a: weights of tasks/few/models/" in told
+    assert "(64x3 there, 64x4 here)" in told
+    assert "policy c: new: networks.actor, networks.critic" in told
+    taken = [key for key, value in theirs.items() if key in more and more[key].shape == value.shape]
+    assert any((more[key] == theirs[key]).all() for key in taken if key.startswith("a/"))
+    with pytest.raises(joystick.ConfigError, match=r"policies_cfg.a.load: .* general_cfg.start_from in its place"):
+        networks(Table, "load", policies_cfg={"a": {"agents": "*", "load": "few"}}, env_cfg={"cards": 4})
