@@ -53,9 +53,11 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         if model.note:
             print(model.note)
         chosen = _chosen(config, model, request.policy)
-        places = [target.with_stem(f"{target.stem}.{policy.name}") if len(chosen) > 1 else target for policy in chosen]
+        several = len(chosen) > 1
+        modules = _modules(chosen, model)
+        chosen = [policy for policy in chosen if policy.name in modules]
+        places = [target.with_stem(f"{target.stem}.{policy.name}") if several else target for policy in chosen]
         _check_new(places, kind)
-        modules = {policy.name: _module(policy, model) for policy in chosen}
         seen = play(model.agent, model.evaluator(config, signals.check), OBSERVATIONS)
         for policy in chosen:
             if not seen[policy.name]:
@@ -99,6 +101,22 @@ def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPla
             "--policy: there is no policy {name!r}{nearest}", name=name, nearest=did_you_mean(name, policies)
         )
     return [policies[name]]
+
+
+def _modules(policies: Iterable[PolicyPlan], model: Model) -> dict[str, Any]:
+    """Returns the policies as modules. One that is none, such as a scripted opponent, is told of and left out; raises
+    JoystickError if no other is left."""
+    modules, faults = {}, []
+    for policy in policies:
+        try:
+            modules[policy.name] = _module(policy, model)
+        except JoystickError as fault:
+            faults.append(fault)
+    if not modules:
+        raise faults[0]
+    for fault in faults:
+        print(fault)
+    return modules
 
 
 def _module(policy: PolicyPlan, model: Model) -> Any:

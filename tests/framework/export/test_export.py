@@ -304,6 +304,19 @@ def test_each_of_several_policies_is_a_file_of_its_own(
     assert "there is no policy 'c'" in capsys.readouterr().err
 
 
+def test_a_policy_that_is_no_network_does_not_keep_the_others_from_being_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "OBSERVATIONS", 50)
+    run, place = tmp_path / "run", tmp_path / "both.safetensors"
+    policies = {"a": ["agents=pole_0", "algo_name=Random"], "b": ["agents=pole_1", *DQN]}
+    assert main([*words("poles", policies, 120), "--into", str(run)]) == 0
+    assert main(["export", str(run), "--to", "safetensors", "--out", str(place)]) == 0
+    assert [file.name for file in tmp_path.glob("*.safetensors")] == ["both.b.safetensors"]
+    assert "Random, policy a, cannot be exported: " in capsys.readouterr().out
+    assert main(["export", str(run), "--to", "safetensors", "--policy", "a"]) == 2
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
