@@ -80,7 +80,12 @@ FACTS = {
             "directory, or a function of your own"
         )
     ),
-    "expert": Fact("", _ALONE, tr("{name} asks it only in a run"), "expert"),
+    "expert": Fact(
+        "",
+        _ALONE + tr("; a scripted player among several is in docs/agents.md"),
+        tr("{name} asks it only in a run"),
+        "expert",
+    ),
     "goals": Fact(
         tr("{{name}} needs an environment with goals, and {{env}} has none ({examples})", examples=_WITH_GOAL),
         tr("{name} relabels the goals of a single-agent environment"),

@@ -104,7 +104,7 @@ def _fit(
         its = theirs.get(part)
         for key, weight in weights.items():
             tensor = its.get(key) if isinstance(its, Mapping) else None
-            if tensor is not None and tensor.shape == weight.shape and _counts_ours(key, its, weights):
+            if tensor is not None and tensor.shape == weight.shape and _counts_ours(key, its or {}, weights):
                 arrays.setdefault(part, {})[key] = tensor
                 if (network := _network(f"{part}.{key}")) in reshaped:
                     behind_new[network] = None

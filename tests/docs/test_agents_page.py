@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import joystick
 from config.read.loader import load
 from config.read.yaml_reader import parse
 from framework.assemble import fit as compatibility
@@ -35,3 +37,27 @@ def test_the_environment_of_the_page_trains(tmp_path, monkeypatch):
     run = Run(config, local(config)).until(100)
     assert [episode.length for accepted in run.accepted for episode in accepted.episodes][:3] == [6, 6, 6]
     assert "default/loss" in run.learned[0].metrics
+
+
+def test_the_scripted_player_of_the_page_plays_by_its_rule(tmp_path, monkeypatch):
+    """Relay's second agent is paid for action 1, and its rule plays it where the first number is above 0."""
+    (tmp_path / "relay_of_page.py").write_text("import gymnasium\nimport numpy as np\n\n\n" + blocks("python")[0])
+    files = [block for block in blocks("python") if block.startswith("# mine/scripted/")]
+    assert len(files) == 3
+    for block in files:
+        file = tmp_path / block.partition("\n")[0].removeprefix("# ")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    policies = {"first": {"agents": "first"}, "second": {"agents": "second", "algo_name": "mine.scripted"}}
+    general = {"max_total_step": 64, "online_eval": False, "save_fig": False, "seed": 1}
+    allowed = ["mine", "relay_of_page"]
+    with joystick.Run(
+        "PPO", "relay_of_page:Relay", env_name="python", general_cfg=general, policies_cfg=policies,
+        algo_cfg={"batch_size": 32, "sgd_batch_size": 16}, into="run", allow_import=allowed,
+    ) as run:  # fmt: skip
+        run.train()
+        seen = {"second": np.array([0.5, -0.5], np.float32)}, {"second": np.array([-0.5, 0.5], np.float32)}
+    policies = joystick.load("run", "latest", allow_import=allowed)
+    assert [policies.act(obs)["second"] for obs in seen] == [1, 0]
