@@ -110,8 +110,8 @@ def _modules(policies: Iterable[PolicyPlan], model: Model) -> dict[str, Any]:
     for policy in policies:
         try:
             modules[policy.name] = _module(policy, model)
-        except JoystickError as fault:
-            faults.append(fault)
+        except JoystickError as error:
+            faults.append(error)
     if not modules:
         raise faults[0]
     for fault in faults:
