@@ -158,8 +158,7 @@ class Evaluator:
             if collector is None:
                 return ""
             taken = counted(collector.steps * self.env.rows, "step")
-            over = min(collector.finished, episodes or collector.finished)  # rows that wait for the last one play on
-            return tr(", ").join([part(over, episodes, tr("episodes")), taken])
+            return tr(", ").join([part(collector.finished, episodes, tr("episodes")), taken])
 
         with stage(name, how_far, logged=logged):
             collector = self._collector(agent, recorders, explore is not None)
