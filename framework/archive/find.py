@@ -49,9 +49,15 @@ def _parts(word: str, root: Path) -> list[str]:
 def _place(word: str, root: Path) -> Path | None:
     """Returns the file or folder of a name; None if there is none."""
     try:
-        return next((path for path in (root / word, Path(word)) if path.exists()), None)
+        return next((path for path in map(Path, _paths(word, root)) if path.exists()), None)
     except (OSError, ValueError) as error:
         raise TaskDirError("{word!r} cannot be read: {error}", word=word, error=error) from None
+
+
+def _paths(word: str, root: Path) -> list[str]:
+    """Returns the paths that a word may mean: a name in the folder of the names, and a path from where the user is.
+    With `..` it is the latter alone: ../tasks/mine would be tasks/../tasks/mine, a run of the same name here."""
+    return [word] if ".." in Path(word).parts else [str(root / word), word]
 
 
 def _named(word: str, root: Path) -> list[Path]:
@@ -68,7 +74,7 @@ def _named(word: str, root: Path) -> list[Path]:
         raise _none(str(place))
     if not glob.has_magic(word):
         raise TaskDirError("there is no run {word!r}{hint}", word=word, hint=others(word, root))
-    places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
+    places = sorted(map(Path, {match for path in _paths(word, root) for match in glob.glob(path)}))
     # a pattern may match the tests of its runs too, which are no runs to compare
     runs = [run for place in places for run in _runs(place) if not RecordedRun(run).is_test]
     if not runs:

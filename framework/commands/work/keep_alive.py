@@ -29,6 +29,8 @@ NAMES = {"general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id"}
 """Settings that say which run it is."""
 CHOSEN = (None, "auto")
 """Values for which a run chooses another one when it begins."""
+DRAWN = ("general_cfg.seed", 0)
+"""Setting and value for which a run draws a seed."""
 
 
 def run(request: Namespace) -> int:
@@ -125,5 +127,5 @@ def _changed(folder: Path, config: RunConfig, *others: RunConfig) -> list[str]:
         for section, values in settings.items()
         for key, value in values.items()
         if (name := f"{section}.{key}") in NAMES or (name in config.explicit and value not in CHOSEN)
-        if key not in HOW_TO_LOAD and value != recorded.get(section, {}).get(key, value)
+        if key not in HOW_TO_LOAD and (name, value) != DRAWN and value != recorded.get(section, {}).get(key, value)
     ]

@@ -190,6 +190,16 @@ def test_a_run_is_named_by_name_folder_or_pattern_and_counts_once(tmp_path: Path
     assert seeds_of(*words) == {"DQN": [2, 1, 3], "PPO": [1]}
 
 
+def test_a_path_through_the_folder_above_is_no_name_of_a_run_here(tmp_path: Path, monkeypatch) -> None:
+    """tasks/../tasks/run would be the run of that name here, and the other one would be left out without a word."""
+    make_run(tmp_path / "tasks" / "run", algo="PPO")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    make_run(TASKS / "run")
+    assert seeds_of("run", "../tasks/run") == {"DQN": [1], "PPO": [1]}
+    assert seeds_of("../tasks/*") == {"PPO": [1]}
+
+
 # ---------------------------------------------------------------------------------------------------- the numbers
 
 

@@ -216,6 +216,19 @@ def test_a_folder_that_exists_is_gone_on_with_or_has_finished_or_is_another_run(
     assert "run was trained with QLearning, and algo_name is Sarsa" in capfd.readouterr().err
 
 
+@pytest.mark.run
+def test_a_finished_run_whose_seed_was_drawn_is_not_evaluated_again(tmp_path: Path, monkeypatch, capfd) -> None:
+    """The first job of an array that begins at 0 has this seed."""
+    monkeypatch.chdir(tmp_path)
+    words = [*SHORT, "general_cfg.seed=0", "--into", "run", "--keep-alive"]
+    words.remove("general_cfg.seed=3")
+    monkeypatch.setattr(Supervisor, "run", lambda self: main(self.words))
+    assert main(words) == 0
+    capfd.readouterr()
+    assert main(words) == 0
+    assert capfd.readouterr().out == "run has finished: nothing is left to train\n"
+
+
 class ForkedChild(Forked):
     """subprocess.Popen for the child of a supervisor."""
 
