@@ -1,5 +1,6 @@
 """Links, locks, and changes of names."""
 
+import errno
 import os
 import stat
 import time
@@ -16,6 +17,8 @@ _PAUSE = 0.02
 _LOCKED_BYTE = 2**31 - 2
 """Place of the byte that is locked on Windows, where nobody else can read what is locked: behind the end of all files
 that are locked here."""
+NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""Errors of a file system without locks, such as Lustre that is mounted without `flock`, or NFS without its daemon."""
 DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 """Names that no file of Windows can have, whatever its ending."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)

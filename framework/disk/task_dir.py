@@ -1,6 +1,5 @@
 """Task directory: config, models, results, videos and logs of one run, and the lock on it."""
 
-import contextlib
 import errno
 import functools
 import json
@@ -21,7 +20,7 @@ from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_url, as_written, fixed
 from config.read.stores import is_url
 from config.read.task_files import GROUPS, LOCK, RUN, TaskFiles
-from config.system.files import lock
+from config.system.files import NO_LOCKS, lock
 from config.system.processes import at_fork
 from config.system.terminal import quoted
 from config.tell.system_errors import reason_of
@@ -70,7 +69,7 @@ class TaskDir(TaskFiles):
             for folder in (self.results, self.logs, *((self.models, self.tb_logs) if training else ())):
                 folder.mkdir(exist_ok=True)
             sync_folder(self.path)
-            self._lock = held_lock(self.path)
+            self._lock = held_lock(self.path, if_any=True)
         except FileExistsError as error:
             raise TaskDirError(
                 "{path} is in the place of a folder of the run; move it away", path=as_written(Path(error.filename))
@@ -84,6 +83,16 @@ class TaskDir(TaskFiles):
             raise TaskDirError(
                 "{path} is being written by another run; wait for it, or stop it first", path=as_written(self.path)
             )
+
+    @property
+    def has_locks(self) -> bool:
+        """False if the file system of an open directory has no locks, which would keep a second process out."""
+        try:
+            if self._lock is not None:
+                lock(self._lock)
+        except OSError as error:
+            return error.errno not in NO_LOCKS
+        return True
 
     def check(self) -> None:
         """Raises TaskDirError if anything below is neither a file nor a folder."""
@@ -226,34 +235,39 @@ def _close_inherited() -> None:
 at_fork(after_in_child=_close_inherited)
 
 
-def held_lock(folder: Path) -> IO[str] | None:
-    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
+def held_lock(folder: Path, if_any: bool = False) -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it. if_any: as for
+    `take_lock`."""
     file = open(folder / LOCK, "a+", encoding="utf-8", opener=regular)  # noqa: SIM115  # held until it is closed
-    if not take_lock(file):
+    if not take_lock(file, if_any):
         file.close()
         return None
     _held.add(file)
     return file
 
 
-def take_lock(file: IO[Any]) -> bool:
-    """Returns True if the lock on an open file was taken. See `lock` for when it ends."""
+def take_lock(file: IO[Any], if_any: bool = False) -> bool:
+    """Returns True if the lock on an open file was taken. See `lock` for when it ends. if_any: True also where the file
+    system has no locks, for what would rather go on without one than not at all."""
     for pause in (LOOK_SECONDS, 0):
-        with contextlib.suppress(OSError):
+        try:
             if lock(file):
                 return True
+        except OSError as error:
+            if error.errno in NO_LOCKS:
+                return if_any
         time.sleep(pause)
     return False
 
 
-def is_locked(folder: Path) -> bool:
+def is_locked(folder: Path, unknown: bool = False) -> bool:
     """Returns True if a process is writing to a task directory, or drives a group or a tuning. Takes a shared lock for
-    a moment."""
+    a moment. unknown: what to return where the file system has no locks."""
     try:
         with open(folder / LOCK, "rb", opener=regular) as file:
             return not lock(file, shared=True)
-    except OSError:
-        return False
+    except OSError as error:
+        return unknown and error.errno in NO_LOCKS
 
 
 def circumstances(command_line: list[str]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Child:
         stays locked."""
         self.began = time.monotonic()
         with open(self.errors, "ab", opener=regular) as errors:
-            if not take_lock(errors):
+            if not take_lock(errors, if_any=True):
                 return False
             self._pipe = supervisor_pipe.Listener()
             try:

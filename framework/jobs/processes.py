@@ -160,7 +160,7 @@ def is_locked(stage: Stage) -> bool:
     if not stage.errors.exists():
         return False
     with open(stage.errors, "ab", opener=regular) as errors:
-        return not take_lock(errors)
+        return not take_lock(errors, if_any=True)
 
 
 TUNED = tr("{path} is being tuned by another process; wait for it, or stop it first")
@@ -170,7 +170,7 @@ TRAINED = tr("{path} is being trained by another process; wait for it, or stop i
 @contextlib.contextmanager
 def locked(folder: Path, sentence: str = TUNED) -> Iterator[None]:
     """Keeps a second session out of a folder. sentence: why it is kept out."""
-    lock = held_lock(folder)
+    lock = held_lock(folder, if_any=True)
     if lock is None:
         raise TaskDirError(sentence.format(path=as_written(folder)))
     with lock:

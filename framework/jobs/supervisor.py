@@ -246,7 +246,7 @@ def can_go_on(folder: Path) -> bool:
 def was_killed_early(folder: Path) -> bool:
     """Returns True for the folder of a run that was killed before its first checkpoint, and of which no process
     writes: it has what a run writes at its start, and nothing else."""
-    if can_go_on(folder) or is_locked(folder):
+    if can_go_on(folder) or is_locked(folder, unknown=True):
         return False
     files = TaskFiles(folder)
     folders = (files.models, files.results, files.logs, files.tb_logs, files.videos)

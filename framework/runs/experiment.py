@@ -395,6 +395,11 @@ class Experiment:
         if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):  # a run that goes on has said it
             yield tr("disk space for the replay buffer: up to {size:,.0f} MiB (models/journal)", size=size / 2**20)
         yield tr("task directory: {path}", path=as_written(self.task.path))
+        if not self.task.has_locks:
+            yield tr(
+                "its file system has no locks: nothing keeps a second process from writing there, and lists show the "
+                "run as failed until it has ended"
+            )
         yield tr("seed: {seed}", seed=self.config.general.seed)
         if self.config.general.compile == "on":
             yield tr("gradient steps are compiled (general_cfg.compile)")

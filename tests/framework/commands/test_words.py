@@ -1,5 +1,6 @@
 """Words of the command line: train, test, resume, film, evaluate, runs; what they mean, and what they refuse."""
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -13,7 +14,9 @@ import pytest
 from config.read import tasks
 from framework import commands
 from framework.archive import task_list
-from framework.disk.task_dir import TaskDir, is_locked
+from framework.disk.task_dir import TaskDir, held_lock, is_locked
+from framework.jobs import processes
+from framework.jobs.supervisor import was_killed_early
 from framework.live.overview import Overview
 from main import main
 
@@ -350,6 +353,30 @@ def test_looking_at_a_lock_does_not_keep_a_run_from_starting(tmp_path: Path, mon
         task = TaskDir(folder)
         task.open()
         task.close()
+
+
+def test_a_file_system_without_locks_trains_runs_and_groups_and_cleans_nothing_up(tmp_path: Path, monkeypatch) -> None:
+    """Lustre has none unless it is mounted with `flock`; each run there was said to be written by another one."""
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    run = tmp_path / "run"
+    (run / "models").mkdir(parents=True)
+    task = TaskDir(run)
+    task.open()
+    assert not task.has_locks
+    with processes.locked(run):
+        assert not is_locked(run)
+    assert held_lock(run) is None, "who deletes what nobody uses needs a lock"
+    task.close()
+    assert not was_killed_early(run), "another process may write there"
+    monkeypatch.undo()
+    assert was_killed_early(run)
+    with contextlib.closing(TaskDir(run)) as task:
+        task.open()
+        assert task.has_locks
 
 
 def test_directories_of_strangers_are_listed_without_harm(tmp_path: Path) -> None:
