@@ -67,6 +67,11 @@ def processor() -> str:
     return "; ".join([platform.machine(), platform.processor(), *(table[name] for name in names if name in table)])
 
 
+def processor_name() -> str | None:
+    """Returns the name of the processor that its maker gives it; None if the system does not say it."""
+    return _table(PROC / "cpuinfo", ":").get("model name") or platform.processor() or None
+
+
 def cores() -> int:
     """Returns the number of cores that this process may use: by its affinity and by the CPU quota of its cgroup."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -210,7 +215,7 @@ def _cgroups(controller: str) -> Iterator[Path]:
 def _table(path: Path, separator: str) -> dict[str, str]:
     """Returns the lines `name separator value` of a file."""
     rows = (line.partition(separator) for line in _text(path).splitlines())
-    return {name: value.strip() for name, _, value in rows}
+    return {name.strip(): value.strip() for name, _, value in rows}  # cpuinfo has tabs before its colons
 
 
 def _number(text: str) -> int | None:

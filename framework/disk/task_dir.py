@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
-from config.machine import PROC
+from config.machine import processor_name
 from config.program import MAIN, PROGRAM
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_url, as_written, fixed
@@ -278,19 +278,10 @@ def circumstances(command_line: list[str]) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
-        "cpu": _cpu(),
+        "cpu": processor_name(),
         "versions": {name: installed_version(name) for name in _PACKAGES},
         "git_commit": _git_commit(),
     }
-
-
-def _cpu() -> str | None:
-    """Returns the name of the processor; None if the system does not say it."""
-    try:
-        lines = (PROC / "cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor() or None
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
 @functools.cache

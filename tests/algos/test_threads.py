@@ -171,3 +171,14 @@ def test_with_ray_the_learners_choose_and_nothing_is_kept(monkeypatch: pytest.Mo
         config = load(None, [f"general_cfg.mp_backend={backend}"], find_algo=ALGOS, find_env=ENVS)
         build.keep_threads(config, 3)
         assert torch.get_num_threads() == expected
+
+
+def test_the_processor_is_told_by_its_name_and_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code of one is not for another; Linux writes tabs before the colons."""
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    (tmp_path / "cpuinfo").write_text(
+        "processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2\n\nprocessor\t: 1\n"
+    )
+    identity = machine.processor.__wrapped__()
+    assert all(word in identity for word in ("17", "AMD EPYC 9R14", "fpu avx2"))
+    assert machine.processor_name() == "AMD EPYC 9R14"

@@ -44,7 +44,6 @@ EXCEPTIONS = {
     ("framework/live/lock_holders.py", "_flags"): "/proc",
     ("config/tell/language.py", "_catalog"): "a file of the program",
     ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
-    ("framework/disk/task_dir.py", "_cpu"): "/proc",
     ("framework/runs/supervisor_pipe.py", "facts"): "a pipe of this process",
     ("framework/sharing/model_scope.py", "upload"): "a file in a new folder",
     ("framework/storage/index.py", "_boot"): "/proc",

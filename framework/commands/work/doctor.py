@@ -144,7 +144,17 @@ def _processor() -> Finding:
     text = counted(usable, "core")
     if usable < there:
         text = tr("{cores} of {there} may be used", cores=text, there=there)
-    return Finding("ok", tr("processor"), text)
+    return Finding("ok", tr("processor"), ", ".join(filter(None, [text, machine.processor_name(), _vectors()])))
+
+
+def _vectors() -> str:
+    """Returns the vector instructions that torch uses, such as AVX512; empty if it uses none."""
+    if importlib.util.find_spec("torch") is None:
+        return ""
+    import torch
+
+    capability = torch.backends.cpu.get_cpu_capability()
+    return "" if capability in {"DEFAULT", "NO AVX"} else capability
 
 
 def _threads() -> Finding:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from packaging.requirements import Requirement
 
 from algos.common.fast import switch
@@ -60,6 +61,16 @@ def test_a_package_that_is_missing_or_has_another_version_is_a_fault_with_what_t
 def test_the_requirements_are_those_of_the_file() -> None:
     names = {requirement.name for requirement in doctor.requirements()}
     assert {"torch", "gymnasium", "numpy", "ray", "packaging"} <= names
+
+
+def test_the_processor_is_named_with_the_vector_instructions_that_torch_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are chosen for it."""
+    monkeypatch.setattr(machine, "processor_name", lambda: "AMD EPYC 9R14")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    assert one("processor").text.endswith(", AMD EPYC 9R14, AVX2")
+    monkeypatch.setattr(machine, "processor_name", lambda: None)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
+    assert one("processor").text.endswith(("core", "cores", "may be used"))
 
 
 def test_each_faster_part_that_is_off_is_a_note_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
