@@ -27,8 +27,8 @@ def load_all(
     env: str | None = None,
     **options: Any,
 ) -> dict[str, RunConfig]:
-    """Returns the configuration of each experiment by its name, or a single one without a name. All problems of all
-    experiments are reported at once.
+    """Returns the configuration of each experiment by its name, or a single one, whose name is empty unless it stands
+    in a section experiments. All problems of all experiments are reported at once.
 
     algo, env: an algorithm and an environment, or several with commas between them: an experiment for each pair.
     options: those of config.loader.load."""
@@ -68,7 +68,8 @@ def load_all(
         )
     if not sources:
         return {"": read_one(file=document)}
-    return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
+    configs = _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
+    return configs if len(configs) > 1 else dict.fromkeys([""], *configs.values())  # its file has a name for each run
 
 
 def _pairs(

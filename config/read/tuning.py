@@ -224,12 +224,7 @@ def _tuning(
             tr("{dashes}into {url}: a tuning is written to a folder of this machine", dashes=dashes, url=into)
         )
     document = replace(document, duplicates=[])
-    if not isinstance(document.value, dict):
-        raise ConfigError(
-            "{place}: got {value}; expected sections with values to try",
-            place=document.place.text,
-            value=shown(document.value),
-        )
+    _refuse_others(document)
     _add_words(document, words, problems)
     for path, leaf in (leaves or {}).items():
         placed = sources.document_of({path: leaf}, "Python").place.parts[path]
@@ -260,6 +255,22 @@ def _tuning(
         notes.append(tr("asha: all trials of a rung are compared at once, as in halving"))
     where = {str(key): place.text for key, place in places.items()}
     return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
+
+
+def _refuse_others(document: Document) -> None:
+    """Raises ConfigError for a document that has not the settings of one run."""
+    if not isinstance(document.value, dict):
+        raise ConfigError(
+            "{place}: got {value}; expected sections with values to try",
+            place=document.place.text,
+            value=shown(document.value),
+        )
+    if sources.EXPERIMENTS in document.value:
+        raise ConfigError(
+            "{place}: experiments: tune tries values of the settings of one run; copy those of one experiment into a "
+            "file of its own",
+            place=document.place.parts[sources.EXPERIMENTS].text,
+        )
 
 
 def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any, Place]) -> dict[str, int]:

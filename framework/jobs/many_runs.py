@@ -66,19 +66,17 @@ def begin(
     check: Callable[[RunConfig], None],
     show_on: ShowOn = on_the_terminal,
 ) -> tuple[Group, int]:
-    """Trains each experiment, or a single configuration, once or for each seed. Returns the group and the exit status.
-    title: of the folder of experiments. check: raises an error if algorithm and environment do not fit; the problems of
-    all experiments are reported at once."""
-    if len(configs) == 1:
-        configs = dict.fromkeys([""], *configs.values())
+    """Trains each experiment, or a configuration whose name is empty, once or for each seed. Returns the group and the
+    exit status. title: of the folder of experiments. check: raises an error if algorithm and environment do not fit;
+    the problems of all experiments are reported at once."""
     address = cluster(configs.values())
     configs = {name: placed(config, address) for name, config in configs.items()}
-    facts = _checked(configs, check)
-    members = of_experiments(list(configs), seeds or ()) if len(configs) > 1 else of_seeds(seeds or ())
+    facts, has_names = _checked(configs, check), "" not in configs
+    members = of_experiments(list(configs), seeds or ()) if has_names else of_seeds(seeds or ())
     _refuse_copies(members, next(iter(configs.values())))
     runs = {member: beside_others(configs[member.experiment]) for member in members}
     config, [safe] = next(iter(configs.values())), file_names([title])
-    name = ("runs", safe, str(len(runs))) if len(configs) > 1 else ("seeds", facts[0].env_id, config.algorithms)
+    name = ("runs", safe, str(len(runs))) if has_names else ("seeds", facts[0].env_id, config.algorithms)
     show = any(config.general.show_fig for config in configs.values())
     new = partial(new_folder, *name, into=config.into, start=config.start)
     return _train(runs, new, command_line, jobs, facts, address, show=show, show_on=show_on)

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from config.foreign.experiments import load_all
 from config.read.loader import ConfigError, RunConfig, load
+from framework.archive.members import Member
 from framework.catalog import ALGOS, ENVS
+from framework.jobs import many_runs
 from main import main
 
 FIND = {"find_algo": ALGOS, "find_env": ENVS}
@@ -115,5 +118,27 @@ def test_commands_for_one_run_say_that_training_reads_them(capsys: pytest.Captur
     Path("a.yaml").write_text(FILE)
     with pytest.raises(ConfigError, match=r"only training reads them, each as a run: .* --yaml a.yaml --seeds 1..3"):
         load("a.yaml", [], **FIND)
-    assert main(["tune", "--yaml", "a.yaml"]) == 2
-    assert "a.yaml:4: experiments: only training reads them" in capsys.readouterr().err
+    Path("a.yaml").write_text(FILE.replace("gamma: 0.5", "gamma: {grid: [0.5, 0.6]}"))
+    for words in ([], ["algo_cfg.lr=3", "nonsense=1"]):
+        assert main(["tune", "--yaml", "a.yaml", *words]) == 2
+        [answer, _] = capsys.readouterr().err.splitlines()
+        assert answer.startswith("a.yaml:4: experiments: tune tries values of the settings of one run")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (FILE[: FILE.index("  steps")], ["plain 1", "plain 2"]),
+        ("one: {run: PPO, env: CartPole-v1, stop: {timesteps_total: 50}}", [1, 2]),
+    ],
+)
+@pytest.mark.usefixtures("loads")
+def test_the_seeds_of_a_single_experiment_have_its_name(
+    text: str, names: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compare takes it from there. A file of RLlib has a name for each run, also for one that is compared with none."""
+    members: list[Member] = []
+    monkeypatch.setattr(many_runs, "_train", lambda runs, *rest, **options: (members.extend(runs), 0))
+    Path("a.yaml").write_text(text)
+    assert main(["--yaml", "a.yaml", "--seeds", "1,2"]) == 0
+    assert [member.name for member in members] == names
