@@ -97,12 +97,13 @@ def ours(name: str) -> Iterator[tuple[str, str, str]]:
 
 
 def caution(name: str, fields: Container[str]) -> str:
-    """Returns a remark on a setting whose name means another setting in another library; empty for others. fields: the
-    settings that exist."""
+    """Returns a remark on a setting whose name means another setting, or another value of it, in another library; empty
+    for others. fields: the settings that exist."""
     for library, rows in TABLES.items():
         row = rows.get(name, Row())
         keys = [key for _, key in row.paths()]
-        if keys and name not in keys and keys[0] in fields and row.remark:
+        differs = name not in keys or (keys == [name] and row.lines)
+        if keys and differs and keys[0] in fields and row.remark:
             return tr("of {library}: {remark}", library=library, remark=row.remark)
         if name in keys[1:] and keys[0] in fields:
             return tr("{name} of {library} is {other} here", name=name, library=library, other=keys[0])

@@ -240,6 +240,8 @@ FLAGS = [
     ("PPO", "--clip-coef 0.2", "a setting is written algo_cfg.eps_clip=0.2"),
     ("PPO", "--clip-vloss", "a setting is written algo_cfg.value_clip=VALUE (the range, which is clip_coef there; null "
      "for false)"),
+    ("PPO", "--target-kl 0.02", "a setting is written algo_cfg.target_kl=VALUE (of CleanRL: two thirds of theirs: 1.5 "
+     "times it ends a window here, after any update; there after an epoch)"),
     ("PPO", "--no-cuda", "a setting is written general_cfg.device=VALUE (cpu)"),
     ("PPO", "--capture-video", "a setting is written env_cfg.render_mode=VALUE (rgb_array; or --video)"),
     ("PPO", "--int-coef 1", "a setting is written algo_cfg.bonus_coef=VALUE (with bonus: rnd; int_coef divided by "
