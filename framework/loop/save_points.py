@@ -16,6 +16,8 @@ from framework.memory import Memory
 
 STATE = ("best", "best_update", "evaluated", "reached", "saved", "point")
 """Attributes that a checkpoint contains."""
+TIMED = "timed"
+"""Fact in a checkpoint that was written because save_minutes were over: a resume after a kill deletes it, too."""
 
 
 class SavePoints:
@@ -108,6 +110,10 @@ class SavePoints:
             self.store.mark_best(number)
             self._kept = number
 
+    def timed(self, number: int) -> bool:
+        """Returns True if a checkpoint was written because save_minutes were over, and nobody has asked for it."""
+        return self._timed and self._interim == number
+
     def note_interim(self, number: int, timed: bool) -> None:
         """Notes that a checkpoint was written between save points, so that the next save deletes it: one that somebody
         asked for only where the number of checkpoints is bounded. timed: it was written because save_minutes were
@@ -138,6 +144,6 @@ class SavePoints:
             self.best = self.best_update = None  # a model of the other folder, which this one does not have
         else:
             if not saved.facts.get("save_point", True):
-                self._interim = place[0].update
+                self._interim, self._timed = place[0].update, bool(saved.facts.get(TIMED))
             self.store.realign_best(self.best_update)
             self._kept = self.best_update

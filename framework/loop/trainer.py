@@ -22,7 +22,7 @@ from framework.loop.iteration import Count, EpisodeRows, Iteration, Means, Resul
 from framework.loop.learner import Learned
 from framework.loop.observer import Narrator, Observer
 from framework.loop.profile import Profile
-from framework.loop.save_points import SavePoints
+from framework.loop.save_points import TIMED, SavePoints
 from framework.loop.stop_rules import StopRules, Training
 from framework.memory.chunk import Chunk
 from framework.screen.stages import EVALUATING, stage
@@ -279,13 +279,15 @@ class Trainer:
             return progress_at(saved, {**self.facts, **saved.facts}["config"]["general_cfg"], self.counter.offline)
         return _of_schedules(self.counter.progress(), self.counter.offline)
 
-    def save(self) -> None:
-        """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
+    def save(self, timed: bool = False) -> None:
+        """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues. timed: it is
+        written because save_minutes are over."""
         self.points.unsaved = True
         self.rest()
         try:
             with stage(tr("saving a checkpoint")):
-                path = self.points.write(self.place(), self.state, self.backend.memory, self.facts)
+                facts = {**self.facts, TIMED: True} if timed else self.facts
+                path = self.points.write(self.place(), self.state, self.backend.memory, facts)
             self.saving = True
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
@@ -310,8 +312,8 @@ class Trainer:
         interruption does, where keep_checkpoints bounds their number. who: what has asked for it, and is answered; None
         if save_minutes are over, and then it goes with the next one in any case."""
         self.rest()
-        if self.points.unsaved or self.place() != self.points.last:
-            self.save()
+        if self.points.unsaved or self.place() != self.points.last or (who and self.points.timed(self.count.update)):
+            self.save(timed=who is None)
         self.points.note_interim(self.count.update, timed=who is None)
         if who and not self.points.unsaved:
             update = self.count.update

@@ -9,7 +9,7 @@ import pytest
 
 from framework.disk.atomic import remove_folder
 from framework.loop.iteration import Count
-from framework.loop.save_points import SavePoints
+from framework.loop.save_points import TIMED, SavePoints
 
 CFG: Any = SimpleNamespace(model_save_fre=100, keep_checkpoints=3, reward_threshold=None, save_best_model=False)
 
@@ -72,6 +72,24 @@ def test_a_checkpoint_of_the_clock_stays_once_somebody_has_asked_for_it(
             points.note_interim(update, timed=True)
             if asked:
                 points.note_interim(update, timed=False)
+    assert store.numbers() == kept
+
+
+@pytest.mark.parametrize(("timed", "kept"), [(True, [200]), (False, [150, 200])])
+def test_a_checkpoint_of_the_clock_goes_with_the_first_one_after_a_kill(
+    timed: bool, kept: list[int], tmp_path: Path
+) -> None:
+    """Where all are kept, that of an interruption stays."""
+    cfg: Any = SimpleNamespace(**{**vars(CFG), "keep_checkpoints": -1})
+    store: Any = Folders(tmp_path / "models")
+    store.prune = lambda keep: None
+    points = SavePoints(cfg, store)
+    points.write((Count(150, 0, 150), 1), points.state, None, {TIMED: True} if timed else {})  # type: ignore[arg-type]
+    saved: Any = SimpleNamespace(tree=points.state(), facts=dict(store.facts))
+    points = SavePoints(cfg, store)
+    points.load_state(saved, (Count(150, 0, 150), 1), False)
+    points.begin(200, 200, None)
+    points.write((Count(200, 0, 200), 1), points.state, None, {})  # type: ignore[arg-type]
     assert store.numbers() == kept
 
 
