@@ -175,7 +175,8 @@ class Console(Narrator):
             (tr("processes"), processes),
             (tr("limit"), limit),
         ]
-        return fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]]
+        head = self._head(fraction, elapsed, count, now - self._rounded)
+        return fraction or None, head, [row for row in rows if row[1]]
 
     def _between_rounds(self) -> str:
         """Returns what a round is at that takes long, and brings the clock of the picture up to date."""
@@ -332,8 +333,8 @@ class Console(Narrator):
             length=self._length,
         )
 
-    def _head(self, fraction: float, elapsed: float, count: Progress) -> str:
-        left = self._pace.left(count, elapsed)
+    def _head(self, fraction: float, elapsed: float, count: Progress, pause: float) -> str:
+        left = self._pace.left(count, elapsed, pause)
         parts = [f"{fraction:.0%}"] if fraction else []
         parts.append(tr("{time} so far", time=clock(elapsed)))
         parts += [] if left is None else [tr("{time} left", time=clock(left))]

@@ -8,6 +8,8 @@ from config.config import GeneralConfig
 
 WINDOW_SECONDS = 30.0
 """Seconds of the past over which speeds are measured."""
+LEAST_SECONDS = 1.0
+"""Seconds that speeds are measured over before they predict anything: the first steps may take a thousandth of one."""
 RECENT = 20
 """Number of the latest episodes whose mean length is assumed for those to come."""
 
@@ -69,10 +71,12 @@ class Pace:
         step, update, share = last.step - first.step, last.update - first.update, last.fraction - first.fraction
         return step / seconds, update / seconds, share / seconds
 
-    def left(self, count: Course, elapsed: float) -> float | None:
+    def left(self, count: Course, elapsed: float, pause: float = 0.0) -> float | None:
         """Returns the seconds until the first limit is reached; None if they cannot be predicted. Episodes count by
         the steps of the latest ones: their number alone misleads where a better policy plays longer episodes.
-        Iterations count by the share of the run, since an iteration may have more steps than it needs."""
+        Iterations count by the share of the run, since an iteration may have more steps than it needs. pause: seconds
+        of the present round; one that takes longer than all that speeds are measured over tells nothing, such as one
+        in which a gradient step is compiled."""
         cfg = self._cfg
         steps, updates, share = self.speeds()
         limits: list[tuple[float, float]] = [(cfg.max_total_step - count.step, steps)] if cfg.max_total_step > 0 else []
@@ -83,7 +87,8 @@ class Pace:
         if cfg.max_episode > 0 and self._lengths:
             length = sum(self._lengths) / len(self._lengths)
             limits.append((round((cfg.max_episode - count.episode) * length), steps))
-        seconds = [todo / speed for todo, speed in limits if speed > 0]
+        measured = self._marks[-1].at - self._marks[0].at if self._marks else 0.0
+        seconds = [todo / speed for todo, speed in limits if speed > 0 and measured >= max(pause, LEAST_SECONDS)]
         if cfg.max_time > 0:
             seconds.append(cfg.max_time - elapsed)
         return max(0.0, min(seconds)) if seconds else None

@@ -690,6 +690,17 @@ def test_time_left_follows_the_limit_that_comes_first(tmp_path: Path, clock: Clo
     assert Pace(GeneralConfig(max_episode=10)).left(Progress(), 30.0) is None
 
 
+def test_time_left_is_not_told_by_an_instant_or_a_pause(clock: Clock) -> None:
+    """4 steps in 7 ms, and then a gradient step is compiled: 10 seconds are no 1:39."""
+    pace = Pace(GeneralConfig(max_episode=-1, max_total_step=600))
+    pace.start(0.0, Progress())
+    pace.mark(0.007, now := Progress(4))
+    assert pace.left(now, 10.0, pause=10.0) is None
+    pace.mark(10.0, now := Progress(100))
+    assert pace.left(now, 10.5, pause=0.5) == 50
+    assert pace.left(now, 21.0, pause=11.0) is None
+
+
 def test_time_left_follows_iterations(clock: Clock) -> None:
     """From 30 % to 55 % of the iterations in 10 s: 45 % take 18 s more. Of two limits, the first one counts."""
     for limits, left in (({}, 18), ({"max_total_step": 170}, 7)):
