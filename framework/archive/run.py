@@ -1,5 +1,6 @@
 """A run, a test or a trial, as its folder tells: the only place that reads the files of a run."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -223,11 +224,19 @@ class RecordedRun:
     @property
     def warnings(self) -> list[str]:
         """Warnings in logs/log.txt, each once, the latest last."""
+        return self.warnings_from(0)[0]
+
+    def warnings_from(self, place: int) -> tuple[list[str], int]:
+        """Returns the warnings in logs/log.txt behind so many bytes, each once, the latest last, and its size in bytes.
+        A log that is shorter has begun anew, and is read from its beginning."""
         try:
-            with open(self.task.log, encoding="utf-8", errors="replace", opener=regular) as lines:
-                return list(dict.fromkeys(match[1] for line in lines if (match := _WARNING.match(line))))
+            with open(self.task.log, "rb", opener=regular) as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(place if 0 <= place <= size else 0)
+                lines = (line.decode(errors="replace") for line in file)
+                return list(dict.fromkeys(match[1].rstrip() for line in lines if (match := _WARNING.match(line)))), size
         except OSError:
-            return []
+            return [], 0
 
     @property
     def score_policy(self) -> str | None:

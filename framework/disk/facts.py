@@ -153,6 +153,8 @@ class GroupFacts(Circumstances):
     """Seeds of its runs, if these differ in nothing else."""
     seconds: Number | None = None
     """Duration of the session that has ended it; null while runs are left."""
+    told: Object | None = None
+    """Folder of a run -> bytes of its logs/log.txt whose warnings the end of a session has repeated."""
 
     @property
     def names(self) -> Sequence[int | str] | None:

@@ -15,7 +15,7 @@ from config.tell.cells import cells, padded
 from config.tell.language import english, tr
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, begun, group_curves, mean_fact, result, summary
-from framework.archive.members import Member
+from framework.archive.members import Member, group_facts
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
@@ -33,6 +33,7 @@ from framework.screen.formatting import (
     begin_command,
     compare_command,
     counted,
+    number,
     play_command,
     resume_command,
     video_command,
@@ -290,8 +291,8 @@ class Group(Job):
         states = {stage.task.name: tr(self._state(stage)) for stage in going}
         for line in results.table_of_runs(runs, self.unit, groups if len(groups) < len(runs) else None, states):
             self.screen.say(line)
-        self._repeat_warnings()
-        facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
+        told = self._repeat_warnings()
+        facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3), "told": told}
         if groups:  # runs of different settings have no common mean
             facts["experiments"] = {name: summary(group) for name, group in groups.items()}
         else:
@@ -324,13 +325,15 @@ class Group(Job):
             return 128 + signal.SIGTERM
         return FAILED if failed else 0
 
-    def _repeat_warnings(self) -> None:
-        """Prints what the runs have warned of, each sentence once, and which of them are no better than chance."""
+    def _repeat_warnings(self) -> dict[str, int]:
+        """Prints what the runs have warned of since a session told it last, each sentence once, and which of them are
+        no better than chance. Returns how many bytes of each log are told."""
         labels: dict[str, list[str]] = {}
+        before, told = group_facts(self.folder).told or {}, dict[str, int]()
         for stage in self.runs:
-            run = RecordedRun(stage.task)
-            warnings = run.warnings
-            if run.facts.worse_than_random:
+            run, name = RecordedRun(stage.task), stage.task.name
+            warnings, told[name] = run.warnings_from(int(number(before.get(name)) or 0))
+            if run.facts.worse_than_random and told[name] != before.get(name):
                 warnings.append(tr("not above the random policy; what to do: {page}", page=NOT_LEARNING))
             for warning in warnings:
                 labels.setdefault(warning, []).append(stage.label)
@@ -344,6 +347,7 @@ class Group(Job):
             self.screen.say(tr("{more} more warnings are in the logs of the runs", more=more), "yellow")
         if labels:
             self.screen.say("")
+        return told
 
     def _draw(
         self, path: Path, curves: Curves, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]

@@ -292,6 +292,16 @@ def test_the_end_of_a_group_repeats_what_its_runs_warned_of(capsys: pytest.Captu
     poor = [n for n in (1, 2) if read_facts(Path(f"few/seed_{n}/run.json"))["worse_than_random"]]
     labels = ", ".join(f"seed {n}" for n in poor)
     assert (f"warning: {labels}: not above the random policy; what to do: docs/" in said) == bool(poor)
+    assert run("resume", "few", "general_cfg.max_total_step=250") == 0
+    said = capsys.readouterr().out
+    assert said.count("warning: seed 1, seed 2: nothing was learned") == 1  # of this session
+    facts = read_facts(Path("few/group.json"))
+    sizes = {name: Path(f"few/{name}/logs/log.txt").stat().st_size for name in ("seed_1", "seed_2")}
+    assert facts["told"] == sizes
+    del facts["seconds"]
+    Path("few/group.json").write_text(json.dumps(facts))  # as if it had been killed while it wrote its tables
+    assert run("resume", "few") == 0
+    assert "warning" not in capsys.readouterr().out
     words = [word for word in words if "algo_name" not in word]
     assert run("--algo", "DQN,DoubleDQN", "--seeds", "1,2", *words, "--into", "both") == 0
     names = "DQN, seed 1; DQN, seed 2; DoubleDQN, seed 1; DoubleDQN, seed 2"
