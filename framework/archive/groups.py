@@ -43,7 +43,7 @@ def _all_in(root: Path) -> list[Path]:
         return []
 
 
-def members(folder: Path) -> list[tuple[str, Path]]:
+def named_runs(folder: Path) -> list[tuple[str, Path]]:
     """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
     files = GroupFiles(folder)
     if files.tuning.is_file():
@@ -59,7 +59,7 @@ def members(folder: Path) -> list[tuple[str, Path]]:
 def runs_in(folder: Path) -> list[Path]:
     """Returns the runs of a group or a tuning that have their settings, in the order of its table, or the run that a
     folder is."""
-    runs = [run for _, run in members(folder) if has_config(run)]
+    runs = [run for _, run in named_runs(folder) if has_config(run)]
     order = {member.folder: place for place, member in enumerate(of_group(folder))}
     return sorted(runs, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
 

@@ -17,7 +17,7 @@ from config.read.task_files import RUN
 from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive.groups import closed_in, folders_in, members
+from framework.archive.groups import closed_in, folders_in, named_runs
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
@@ -85,13 +85,10 @@ def as_json(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
 
 def find_runs(part: str = "", root: Path = ROOT, tag: str | None = None) -> list[Listed]:
     """Returns the runs whose name contains `part`, newest first. tag: one that they have."""
-    named = {name: folder for path in folders_in(root) for name, folder in members(path)}
+    named = {name: folder for path in folders_in(root) for name, folder in named_runs(path)}
     chosen = [(name, folder) for name, folder in named.items() if part.lower() in name.lower()]
-    runs = [
-        (_changed(folder), run)
-        for name, folder in each(tr("reading runs"), chosen, tr("folders"))
-        if (run := _listed(name, folder)) and (tag is None or tag in run.tags)
-    ]
+    listed = (_listed(name, folder) for name, folder in each(tr("reading runs"), chosen, tr("folders")))
+    runs = [(changed, run) for changed, run in filter(None, listed) if tag is None or tag in run.tags]
     # not by age: after the clock was set back, several are of age 0
     return [run for _, run in sorted(runs, key=lambda pair: -pair[0])]
 
@@ -141,19 +138,20 @@ def _without_end(run: RecordedRun) -> str:
     return tr("no end is recorded, as after kill -9, a second Ctrl-C or a power failure")
 
 
-def _listed(name: str, folder: Path) -> Listed | None:
-    """Returns what is known of a run; None for a folder that is none."""
+def _listed(name: str, folder: Path) -> tuple[float, Listed] | None:
+    """Returns when a run last wrote its facts, and what is known of it; None for a folder that is none."""
     if not is_run(folder):
         return None
     run = RecordedRun(folder)
     algorithm, environment = run.names
-    return Listed(
+    changed = _changed(folder)
+    return changed, Listed(
         name=printable(name),
         algorithm=printable(algorithm),
         environment=printable(environment),
         state=run.state,
         score=run.score,
-        age=round(max(0.0, time.time() - _changed(folder)), 3),
+        age=round(max(0.0, time.time() - changed), 3),
         size=max(_size(folder), size_in_store(folder)),
         tags=run.notes.tags,
         note=run.notes.note,

@@ -21,7 +21,7 @@ from config.read.task_files import COPIED_TO, COPY, LOCK, GroupFiles, TaskFiles
 from config.system.processes import KILLED, out_of_reach
 from config.system.terminal import at_terminal
 from config.tell.language import tr
-from framework.archive.groups import members
+from framework.archive.groups import named_runs
 from framework.archive.members import group_facts
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
@@ -227,12 +227,12 @@ def reached(folder: Path | None) -> int:
     """Returns how far the runs in a folder have come, in a number that grows with each new checkpoint."""
     if folder is None:
         return -1
-    return sum(max(checkpoint_numbers(TaskFiles(run).models), default=-1) for _, run in members(folder))
+    return sum(max(checkpoint_numbers(TaskFiles(run).models), default=-1) for _, run in named_runs(folder))
 
 
 def finished(folder: Path) -> bool:
     """Returns True if the run in a folder, or each run of a group and its tables, have come to their end."""
-    facts, runs = group_facts(folder), [run for _, run in members(folder)]
+    facts, runs = group_facts(folder), [run for _, run in named_runs(folder)]
     if facts.names is not None and (facts.seconds is None or len(facts.names) > len(runs)):
         return False
     return all(RecordedRun(run).facts.finished for run in runs)

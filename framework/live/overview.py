@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from config.config import PLANNED_LIMITS, GeneralConfig
 from config.read.task_files import GROUPS, NOTES, RUN
 from config.tell.names import printable
-from framework.archive.groups import folders_in, members
+from framework.archive.groups import folders_in, named_runs
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import is_locked
 from framework.screen.formatting import number
@@ -195,7 +195,7 @@ def stamp_of(path: str | Path) -> Stamp:
 
 def _members(folder: Path) -> Iterator[ListedRun]:
     """Yields the runs of a group, or the run that a folder is."""
-    for name, run in members(folder):
+    for name, run in named_runs(folder):
         if is_run(run):
             yield ListedRun(id_of(name), printable(name), run, None if run == folder else folder)
 

@@ -9,7 +9,7 @@ from config.read.paths import as_written, fixed
 from config.read.stores import is_url
 from config.tell.language import tr
 from config.tell.names import printable
-from framework.archive.groups import members, runs_in
+from framework.archive.groups import named_runs, runs_in
 from framework.disk.atomic import discard, ensure_folder, finish_folder, naming
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import ROOT
@@ -62,7 +62,7 @@ def run(request: Namespace) -> int:
     if others := [path for path in listing if not bundle.is_known(path) and path != ".gitattributes"]:
         example = printable(min(others)[:80])
         print(tr("left out: {count}, such as {path}", count=counted(len(others), "file"), path=example))
-    first = min(run for _, run in members(place))
+    first = min(run for _, run in named_runs(place))
     print(tr("to watch it  {command}", command=video_command(first)))
     return 0
 

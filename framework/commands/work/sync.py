@@ -9,7 +9,7 @@ from config.read import stores, tasks
 from config.read.paths import as_written, fixed
 from config.read.yaml_reader import DocumentError
 from config.tell.language import tr
-from framework.archive.groups import members
+from framework.archive.groups import named_runs
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT, held_lock
 from framework.errors import MISTAKE, TaskDirError
@@ -22,7 +22,7 @@ def run(request: Namespace) -> int:
         raise TaskDirError("sync copies a folder of this machine to a store: sync NAME {url}", url=request.run)
     folder = _folder(request.run)
     storage = _url(request.url)
-    places = [run for _, run in members(folder) if is_run(run)]
+    places = [run for _, run in named_runs(folder) if is_run(run)]
     places += [folder] if folder not in places else []
     behind = [place for place in places if not _copied(place, storage, request)]
     return MISTAKE if behind else 0
@@ -46,7 +46,7 @@ def _url(url: str | None) -> str | None:
 
 def _setting(folder: Path) -> str | None:
     """Returns general_cfg.storage of a run, or of the first run of a group."""
-    for _, place in members(folder):
+    for _, place in named_runs(folder):
         with contextlib.suppress(DocumentError):
             value = RecordedRun(place).general.get("storage")
             if isinstance(value, str):
