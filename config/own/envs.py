@@ -49,6 +49,8 @@ def _only_class(path: Path) -> str:
         raise OwnEnvError(f"{str(path)!r}: {reason}") from None
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     names = [node.name for node in classes if _is_environment(node)]
+    if not names and len(classes) == 1 and classes[0].bases:  # which may have them from a class that is imported
+        return classes[0].name
     if len(names) == 1:
         return names[0]
     advice = tr("name the class or function: --env {path}:{name}", path=path, name=names[0] if names else "NAME")

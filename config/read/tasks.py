@@ -48,12 +48,6 @@ def find(
     others are for a URL: see stores.bring."""
     tasks = _counted(tasks, start)
     path = Path(_brought(load_path, tasks, go_on, model, take_over))
-    if ".." in path.parts:
-        raise TaskError(
-            "{name!r} contains '..'; give a name under {folder}/ or a full path",
-            name=load_path,
-            folder=as_written(tasks),
-        )
     try:
         folder = _folder_of(path, tasks, start)
         link = _link(folder, tasks)
@@ -93,7 +87,7 @@ def group_named(load_path: str, tasks: Path) -> Path | None:
     """Returns the absolute path of a group of runs by its name under tasks/, or its path; None for anything else, and
     for one to which a link leads."""
     folder = _folder_of(Path(load_path), tasks, None)
-    is_plain = ".." not in folder.parts and (folder / GROUP).is_file() and not _link(folder, tasks)
+    is_plain = (folder / GROUP).is_file() and not _link(folder, tasks)
     return fixed(folder) if is_plain else None
 
 
@@ -131,7 +125,9 @@ def _link(folder: Path, tasks: Path) -> str:
 
 def _folder_of(path: Path, tasks: Path, start: Path | None) -> Path:
     """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
-    not under tasks/ may be a run or a group in the current folder."""
+    not under tasks/ may be a run or a group in the current folder, from which a path with '..' counts, too."""
+    if ".." in path.parts:
+        return fixed(path, start)
     place = _counted(path, start)
     if len(path.parts) == 1:
         named = (tasks / path).exists() or not ((place / "models").is_dir() or is_group(place))

@@ -47,7 +47,7 @@ def _parts(word: str, root: Path) -> list[str]:
 
 
 def _place(word: str, root: Path) -> Path | None:
-    """Returns the file or folder of a name; None if there is none."""
+    """Returns the file or folder of a name, or of a path; None if there is none."""
     try:
         return next((path for path in map(Path, _paths(word, root)) if path.exists()), None)
     except (OSError, ValueError) as error:

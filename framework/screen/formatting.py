@@ -122,7 +122,8 @@ def _name(task: Path) -> str:
 
 
 def _place(task: Path) -> str:
-    """Returns a path for the shell; a bare name would be looked for under tasks/, and one with '..' be refused."""
+    """Returns a path for the shell; a bare name would be looked for under tasks/, and one with '..' is
+    right in this folder alone."""
     short_path = as_written(task)
     return quoted(str(short_path if len(short_path.parts) > 1 and ".." not in short_path.parts else task.resolve()))
 

@@ -14,12 +14,13 @@ import algos
 from config import machine
 from config.foreign import names as foreign_names
 from config.program import ROOT
-from config.read import presets, yaml_reader
+from config.read import presets, tasks, yaml_reader
 from config.read.loader import ConfigError, load
 from config.read.yaml_reader import DocumentError
 from config.tell import hints, json_schema, names
 from envs import gym
 from framework import catalog
+from framework.archive.find import find
 from tests.tools.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
 
 __all__ = ["preset_root", "task_root"]
@@ -765,7 +766,7 @@ def test_load_path_is_read_only_when_load_checkpoint_is_true(file: Callable[...,
     [
         ("Train_CartPole-v1_DQN_20260131-10150", "does not exist; did you mean Train_CartPole-v1_DQN_20260131-101500?"),
         ("zzz", "'zzz' does not exist; newest under"),
-        ("../../etc", "'../../etc' contains '..'; give a name under"),
+        ("../nowhere", "'../nowhere' does not exist; newest under"),
         ("/etc", "'/etc' is not a task directory: it needs config.yaml and models/"),
         ("Train_old", "'Train_old' is not a task directory: it needs config.yaml and models/"),
         ("link", "'link' is a link out of"),
@@ -793,6 +794,24 @@ def test_a_load_path_that_leads_nowhere_is_explained(
     got = refused(path, task_root=task_root)
     assert got.startswith("run.yaml:3: general_cfg.load_path: ")
     assert message in got
+
+
+def test_a_path_with_two_points_counts_from_the_current_folder_in_every_command(
+    tmp_path: Path, task_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two runs of that name, the one is meant that a shell would find."""
+    here = tmp_path / "here"
+    for folder in (tmp_path / "run", here / "run", tmp_path / "group" / "seed_1"):
+        (folder / "models").mkdir(parents=True)
+        (folder / "config.yaml").write_text("")
+    (tmp_path / "group" / "group.json").write_text("{}")
+    (here / "tasks").mkdir()
+    monkeypatch.chdir(here)
+    assert tasks.find("../run", Path("tasks")) == tmp_path / "run"
+    assert tasks.find("../run", Path("tasks"), start=here / "tasks") == here / "run"
+    assert tasks.group_named("../group", Path("tasks")) == tmp_path / "group"
+    [compared] = find(["../run"], Path("tasks"))
+    assert compared.resolve() == tmp_path / "run"
 
 
 @pytest.mark.parametrize("name", ["docs", "./docs", "notes.txt"])

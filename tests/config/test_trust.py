@@ -319,6 +319,8 @@ def test_a_class_or_a_file_is_an_environment_of_ones_own(env, name):
         ("shopp.py", "", "'shopp.py': no such file; did you mean shop.py?"),
         ("two.py", ENV + ENV.replace("Shop", "Store"), "'two.py' has several environments, Shop, Store; name the class "
          "or function: --env two.py:Shop"),
+        ("module.py", "class A(Base):\n  pass\nclass B(Base):\n  pass", "'module.py' has no class with reset"),
+        ("plain.py", "class Net:\n  pass", "'plain.py' has no class with reset"),
         ("none.py", "x = 1", "'none.py' has no class with reset and step; name the class or function: --env "
          "none.py:NAME"),
         ("bad.py", "class", "'bad.py': cannot be read: invalid syntax (bad.py, line 1)"),
@@ -340,6 +342,12 @@ def test_a_class_may_inherit_its_reset_from_an_environment_of_a_package(base, fo
     other = "class Base(gymnasium.Env):\n    pass\n"
     Path("arm.py").write_text(f"{other}\n\nclass Arm({base}):\n    def step(self, action): ...\n")
     assert class_name("arm.py") == "arm:Arm"
+
+
+def test_the_only_class_of_a_file_may_inherit_reset_and_step_from_one_that_it_imports(folder):
+    Path("longer.py").write_text("from shop import Shop\nclass Longer(Shop):\n  length = 9")
+    assert class_name("longer.py") == "longer:Longer"
+    assert not (folder / "imported").exists()
 
 
 def test_a_file_is_an_environment_in_the_settings_too(folder, monkeypatch):

@@ -871,7 +871,7 @@ def test_commands_for_a_task_outside_of_tasks_name_its_place() -> None:
     """A bare name would be looked for under tasks/."""
     assert resume_command(Path("run")) == f"python main.py resume {Path('run').absolute()}"
     assert video_command(Path("run")) == f"python main.py film {Path('run').absolute()}"
-    assert resume_command(Path("../run")) == f"python main.py resume {Path('..').resolve()}/run", "'..' is refused"
+    assert resume_command(Path("../run")) == f"python main.py resume {Path('..').resolve()}/run"
     assert resume_command(Path("tasks/a b")) == "python main.py resume 'tasks/a b'"
     assert video_command(Path("tasks/a b")) == "python main.py film 'a b'"
     assert video_command(Path("tasks/-v")) == "python main.py film tasks/-v", "-v would be a flag"
