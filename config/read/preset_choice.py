@@ -146,12 +146,25 @@ class PresetChoice:
         env = str(self._with_id().get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         name = package.NAME if package else algo
-        path = presets.find(name, family_name, self.root, self._is_for_kind)
+        path = self._of_variant(name, env) or presets.find(name, family_name, self.root, self._is_for_kind)
         run = package.Config.RUN if package else {}
         self.stack.notes += presets.notes(path, algo, family_name, run, self.root) if say else ()
         if say and path is None and package and "." in algo:
             self._note_of_parents(package, family_name)
         return path
+
+    def _of_variant(self, algo: str, env: str) -> Path | None:
+        """Returns the preset for an environment with settings that are written, in a folder ENV-VARIANT: that of
+        FrozenLake-v1 is for slippery ice, and is_slippery: false is another task. None if there is none."""
+        written = {
+            key: value for source in self.stack.sources for key, value in source.sections.get("env_cfg", {}).items()
+        }
+        for path in presets.of_variants(algo, env, self.root):
+            theirs = _settings(path, "env_cfg")
+            task = {key: value for key, value in theirs.items() if key not in ("id", *presets.NOT_THE_TASK)}
+            if task and theirs.get("id") == env and all(written.get(key) == value for key, value in task.items()):
+                return path if self._is_for_kind(path) else None
+        return None
 
     def _note_of_parents(self, package: ModuleType, env: str) -> None:
         """Notes the preset of the algorithm that one of the user's own inherits its settings from: without it the two

@@ -41,6 +41,14 @@ def find(
     return _from_here(next(fitting, None))
 
 
+def of_variants(algo: str, env: str, root: Path = PRESETS) -> Iterator[Path]:
+    """Yields presets/ENV-VARIANT/ALGO.yaml for each variant of an environment."""
+    start = f"{folder_name(env)}-".lower()
+    for path in sorted(root.glob("*/*.yaml")):
+        if path.parent.name.lower().startswith(start) and path.stem.lower() == algo.lower():
+            yield _from_here(path) or path
+
+
 def by_name(name: str, root: Path = PRESETS) -> Path | None:
     """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
     stem = name.lower().removesuffix(".yaml")

@@ -1006,6 +1006,8 @@ def test_the_nearest_preset_is_taken_and_named(preset_root: Path, algo: str, env
         ("QLearning", "FrozenLake-v1-notslippery", (), 1.0),
         ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=false",), 1.0),
         ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=true",), None),
+        ("QLearning", "FrozenLake-v1", ("env_cfg.is_slippery=false",), 1.0),
+        ("QLearning", "FrozenLake-v1", ("env_cfg.is_slippery=false", "env_cfg.n_envs=2"), 1.0),
         ("DRQN", "CartPole-v1-hidden", (), 499),
     ],
 )
