@@ -16,6 +16,7 @@ from config.read import limits
 from config.read.loader import ConfigError, RunConfig
 from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
+from envs.several.joint import JointActionSpace
 from framework.assemble import compiling, needs, resources
 from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
@@ -55,6 +56,7 @@ def _one_row(config: RunConfig) -> contextlib.closing[VectorEnv]:
 def _check_same_spaces(eval_env: VectorEnv, env: VectorEnv) -> None:
     """Raises EnvError if the environment of evaluations is not one that the agent of the training can act in."""
     for what, there, here in (
+        (tr("agents"), _agents_of(eval_env), _agents_of(env)),  # whose observations are packed into one
         (tr("observations"), eval_env.observation_space, env.observation_space),
         (tr("actions"), eval_env.action_space, env.action_space),
     ):
@@ -66,6 +68,14 @@ def _check_same_spaces(eval_env: VectorEnv, env: VectorEnv) -> None:
                 there=there,
                 here=here,
             )
+
+
+def _agents_of(env: VectorEnv) -> str:
+    """Returns the agents of an environment with their spaces; empty for one without several agents."""
+    if not isinstance(env.action_space, JointActionSpace):
+        return ""
+    types = env.action_space.layout.types
+    return "; ".join(f"{', '.join(kind.agents)}: {kind.observation_space}, {kind.action_space}" for kind in types)
 
 
 def _check_format(config: RunConfig) -> None:

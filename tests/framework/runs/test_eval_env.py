@@ -91,6 +91,14 @@ def test_observations_and_actions_have_to_be_the_same(
     assert not list(tmp_path.iterdir())
 
 
+def test_of_several_agents_these_have_to_be_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """And not the one space that their observations are packed into."""
+    pytest.importorskip("mpe2")
+    words = ["--algo", "PPO", "--env", "mpe2/simple_spread_v3", "general_cfg.eval_env={N: 2}", "--dry-run"]
+    assert main(words) != 0
+    assert "eval_env: agents of evaluations are agent_0, agent_1: Box(-inf, inf, (12,)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("changes", "answer"),
     [
