@@ -206,7 +206,7 @@ def test_the_same_with_continuous_actions(tmp_path: Path) -> None:
 
 def test_exploration_draws_from_what_was_done(tmp_path: Path) -> None:
     random = np.random.default_rng(1).integers(2, size=(100, 2))
-    agent = learned(two_steps(tmp_path / "a.npz", random), Discrete(2), 12)
+    agent = learned(two_steps(tmp_path / "a.npz", random), Discrete(2), 30)
     agent.cfg = agent.cfg.model_copy(update={"target_return": 1.0})
     obs = np.zeros((400, 1), np.float32)
     drawn = agent.sample_action(obs, agent.initial_state(400), Progress(), stream(1, "x")).action

@@ -344,7 +344,7 @@ def test_nested_problems_have_their_own_lines(file: Callable[..., Path]) -> None
     )
     kinds = (
         "activation, attention, batchnorm, batchrenorm, conv2d, custom, dropout, embed, flatten, gru, impala_cnn, "
-        "layernorm, linear, lstm, noisy_linear, pooling, residual or rmsnorm"
+        "layernorm, linear, lstm, noisy_linear, parts, pooling, residual or rmsnorm"
     )
     words = "relu, tanh, sigmoid, softmax, leakyrelu, gelu, silu, elu or none"
     assert message.splitlines() == [

@@ -138,7 +138,7 @@ def test_policies_can_be_part_of_an_experiment(file: Callable[[str], Path]) -> N
     text = "one: {run: PPO, env: CartPole-v1, config: {lr: 0.5, policies_cfg: {a: {agents: x}, b: {}}}}"
     with pytest.raises(ConfigError, match=r"pol\.yaml:1: policies_cfg\.b: agents is missing"):
         load_all(file(text), find_algo=ALGOS, find_env=ENVS)
-    config = load_all(file(text.replace("b: {}", "b: {agents: y}")), find_algo=ALGOS, find_env=ENVS)["one"]
+    [config] = load_all(file(text.replace("b: {}", "b: {agents: y}")), find_algo=ALGOS, find_env=ENVS).values()
     assert [policy.lr for policy in config.policies.values()] == [0.5, 0.5]
 
 

@@ -103,6 +103,7 @@ def test_a_run_that_needs_steps_of_its_own_beside_data_says_too_that_they_are_to
     monkeypatch.chdir(tmp_path)
     words = ["general_cfg.preset=null", "general_cfg.max_total_step=60", "general_cfg.save_fig=false"]
     collect = ["general_cfg.collect_traj=true", "general_cfg.online_eval_episode=1", "--into", "tasks/data"]
+    collect += ["general_cfg.seed=1", "general_cfg.max_total_step=300"]  # enough for an episode to end
     assert main(["--algo", "DQN", *words, *collect]) == 0
     data = ["algo_cfg.data=tasks/data", "algo_cfg.data_share=0.5", "algo_cfg.learning_starts=1000", "--dry-run"]
     for more, count in ([], 1), (["algo_cfg.offline_updates=10"], 0):

@@ -357,7 +357,7 @@ def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(Trainer, name, lambda self, *a, m=method, n=name: calls.append(n) or m(self, *a))
     monkeypatch.setattr(html_report, "write", lambda task: 1 / 0)
     monkeypatch.setattr(figures, "learning_curve", lambda *args, **options: 1 / 0)
-    monkeypatch.setattr(Evaluator, "random_return", lambda self: 1 / 0)
+    monkeypatch.setattr(Evaluator, "random_return", lambda self, agent=None: 1 / 0)
     monkeypatch.setattr("framework.runs.experiment.choose_best", lambda *args: 1 / 0)
     train("run")
     assert calls[-2:] == ["finish", "save"]
@@ -488,7 +488,7 @@ def test_one_lucky_evaluation_stops_no_run_and_a_resume_counts_on(monkeypatch: p
 
     monkeypatch.setattr(Trainer, "evaluate", faked)
     threshold = [*ONLINE, "general_cfg.reward_threshold=9"]
-    monkeypatch.setattr(Evaluator, "random_return", lambda self: None)
+    monkeypatch.setattr(Evaluator, "random_return", lambda self, agent=None: None)
     assert main([*WORDS, *threshold, "--into", "tasks/run", "general_cfg.max_total_step=250"]) == 0
     assert main(["--resume", "run", "general_cfg.max_total_step=900"]) == 0
     run = json.loads(Path("tasks/run/run.json").read_text())
@@ -497,7 +497,7 @@ def test_one_lucky_evaluation_stops_no_run_and_a_resume_counts_on(monkeypatch: p
 
 def test_a_higher_threshold_counts_the_evaluations_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(9.0))
-    monkeypatch.setattr(Evaluator, "random_return", lambda self: None)
+    monkeypatch.setattr(Evaluator, "random_return", lambda self, agent=None: None)
     threshold = [*ONLINE, "general_cfg.reward_threshold=9", "general_cfg.max_total_step=300"]
     assert main([*WORDS, *threshold, "--into", "tasks/run"]) == 0
     assert json.loads(Path("tasks/run/run.json").read_text())["outcome"] == "reward_threshold 9 reached"
@@ -507,7 +507,7 @@ def test_a_higher_threshold_counts_the_evaluations_anew(monkeypatch: pytest.Monk
 
 def test_a_branch_keeps_the_best_of_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parent's best model is not in its folder."""
-    monkeypatch.setattr(Evaluator, "random_return", lambda self: None)
+    monkeypatch.setattr(Evaluator, "random_return", lambda self, agent=None: None)
     monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(9.0))
     assert main([*WORDS, *ONLINE, "general_cfg.max_total_step=100", "--into", "tasks/run"]) == 0
     monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(1.0))
@@ -532,7 +532,7 @@ def test_a_run_that_is_no_better_than_chance_or_learned_nothing_says_so(
     train("episodes", "general_cfg.algo_name=REINFORCE", "algo_cfg.batch_episode=1000")
     assert "the first one needs 1,000 episodes (algo_cfg.batch_episode), and " in capsys.readouterr().out
     for known, worse in ((1e6, True), (-1e6, False)):
-        monkeypatch.setattr(Evaluator, "random_return", lambda self, known=known: known)
+        monkeypatch.setattr(Evaluator, "random_return", lambda self, agent=None, known=known: known)
         train(f"than {known}")
         run = json.loads(Path(f"tasks/than {known}/run.json").read_text())
         assert run["worse_than_random"] is worse
