@@ -45,7 +45,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
         settings = config.policies.get(policy)
         if settings is not None and (settings.load is not None or not settings.LEARNS):
             continue  # a run of its own, or nothing to begin with
-        its = state["policies"][policy] if settings is not None else state
+        its = state["policies"][policy] if policy else state
         ours = {part: its[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
         package = config.algo_package if settings is None else config.policy_packages[policy]
         try:
@@ -120,8 +120,9 @@ def _fit(
 
 def _counts_ours(key: Any, theirs: Mapping[Any, Any], ours: Mapping[Any, Any]) -> bool:
     """Returns False for the count of moments that are new: they would pass for those of so many observations."""
-    mean = str(key).removesuffix(COUNT) + MOMENTS
-    return not str(key).endswith(COUNT) or (mean in theirs and theirs[mean].shape == ours[mean].shape)
+    name = f".{key}"  # a normalizer that is no part of a network, such as that of COMA's state, has no name before it
+    mean = (name.removesuffix(COUNT) + MOMENTS)[1:]
+    return not name.endswith(COUNT) or (mean in theirs and theirs[mean].shape == ours[mean].shape)
 
 
 def _normalizes(state: Mapping[str, Any]) -> bool:
@@ -165,7 +166,9 @@ def start_with(backend: Any, weights: Fitting) -> None:
     """Replaces these weights of the agent, in all processes."""
     whole = backend.state()
     for policy, parts in weights.arrays.items():
-        its = whole["agent"]["policies"][policy] if policy else whole["agent"]
+        its = whole["agent"]["policies"].pop(policy) if policy else whole["agent"]
+        if policy:  # it comes last, so that it counts for layers that it shares with one that is new
+            whole["agent"]["policies"][policy] = its
         for part, arrays in parts.items():
             its[part] = {**its[part], **arrays}
     backend.load_state(whole, ())

@@ -173,3 +173,34 @@ def test_each_policy_takes_what_fits_of_the_one_of_its_name(capsys: Any) -> None
     assert any((more[key] == theirs[key]).all() for key in taken if key.startswith("a/"))
     with pytest.raises(joystick.ConfigError, match=r"policies_cfg.a.load: .* general_cfg.start_from in its place"):
         networks(Table, "load", policies_cfg={"a": {"agents": "*", "load": "few"}}, env_cfg={"cards": 4})
+
+
+class Board(Table):
+    """The same with a global state."""
+
+    def state(self) -> Any:
+        return np.full(self.space.shape, 5, np.float32)
+
+
+def test_agents_without_policies_of_their_own_take_them_too_and_their_state_is_counted_anew() -> None:
+    """COMA keeps the moments of the state beside its networks."""
+    general = {"max_total_step": 64, "online_eval": False, "save_fig": False, "seed": 1}
+    algo = {"normalize_obs": True, "batch_size": 32, "sgd_batch_size": 32}
+    counts = []
+    for name, cards, start in (("few", 3, {}), ("same", 3, {"start_from": "few"}), ("more", 4, {"start_from": "few"})):
+        words: Any = {"general_cfg": general | start, "algo_cfg": algo, "env_cfg": {"cards": cards}}
+        with joystick.Run("COMA", Board, into=f"tasks/{name}", **words) as run:
+            counts.append(float(run.agent.by_policy()["default"].state_normalizer.moments.count))  # type: ignore[attr-defined]
+            run.train()
+    assert counts == [0.0, 64.0, 0.0]
+
+
+def test_layers_that_a_new_policy_shares_are_those_that_were_taken() -> None:
+    layers = [{"layer_type": "linear", "layer_size": [6], "shared": "trunk"}]
+    policy = {"actor_layers": layers, "normalize_obs": False}
+    networks(Table, "few", policies_cfg={"a": {"agents": "a", **policy}, "b": {"agents": "b", "algo_name": "Random"}})
+    theirs = joystick.load("few", "latest").weights()
+    both = {"a": {"agents": "a", **policy}, "c": {"agents": "b", **policy}}
+    now = networks(Table, "more", policies_cfg=both, general_cfg={"start_from": "few"})
+    assert theirs
+    assert all((now[key] == value).all() for key, value in theirs.items())
