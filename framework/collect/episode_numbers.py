@@ -50,9 +50,10 @@ class EpisodeNumbers(Recorder):
 
 
 def _of_all_agents(infos: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the infos of the agents have; the first agent's counts where several have it."""
+    """Returns what the infos of the agents have; of several, the first agent's that is not None counts."""
     merged: dict[str, Any] = {}
     for info in infos.values():
         for name, value in (info or {}).items():
-            merged.setdefault(name, value)
+            if merged.get(name) is None:
+                merged[name] = value
     return merged

@@ -133,7 +133,7 @@ class Duel:
 
     def step(self, actions: Any) -> tuple[Any, ...]:
         obs, reward = self.reset(0, None)[0], {agent: float(actions[agent]) for agent in "ab"}
-        infos = {"a": {"first": 1}, "b": {"first": 2, "draw": actions["a"] == actions["b"]}}
+        infos = {"a": {"first": 1, "draw": None}, "b": {"first": 2, "draw": actions["a"] == actions["b"]}}
         return obs, reward, {"__all__": True}, {}, infos
 
 
