@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from config.read.opening import named
@@ -49,7 +50,7 @@ def _only_class(path: Path) -> str:
         raise OwnEnvError(f"{str(path)!r}: {reason}") from None
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     names = [node.name for node in classes if _is_environment(node)]
-    if not names and len(classes) == 1 and classes[0].bases:  # which may have them from a class that is imported
+    if not names and len(classes) == 1 and _may_inherit(classes[0], nodes):
         return classes[0].name
     if len(names) == 1:
         return names[0]
@@ -64,6 +65,18 @@ def _only_class(path: Path) -> str:
 
 def _is_environment(node: ast.ClassDef) -> bool:
     """Returns True for a class with reset and step, or with a base that may have them, such as MujocoEnv."""
-    bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases} - {"Env"}
     own = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-    return {"reset", "step"} <= own or any(base.endswith("Env") for base in bases)
+    return {"reset", "step"} <= own or any(base.endswith("Env") for base in _bases(node) - {"Env"})
+
+
+def _may_inherit(node: ast.ClassDef, nodes: Sequence[ast.stmt]) -> bool:
+    """Returns True for the only class of a file that may have reset and step from a class that is imported. A wrapper
+    is no environment by itself, and beside a function, which may be the environment, a class may be anything."""
+    others = any(isinstance(other, ast.FunctionDef) for other in nodes)
+    bases = _bases(node)
+    return bool(bases) and not others and not any(base.endswith("Wrapper") for base in bases)
+
+
+def _bases(node: ast.ClassDef) -> set[str]:
+    """Returns the names of the bases of a class, without their modules."""
+    return {ast.unparse(base).rpartition(".")[2] for base in node.bases}

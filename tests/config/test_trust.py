@@ -321,6 +321,8 @@ def test_a_class_or_a_file_is_an_environment_of_ones_own(env, name):
          "or function: --env two.py:Shop"),
         ("module.py", "class A(Base):\n  pass\nclass B(Base):\n  pass", "'module.py' has no class with reset"),
         ("plain.py", "class Net:\n  pass", "'plain.py' has no class with reset"),
+        ("net.py", "class Net(Module):\n  pass\ndef make(): ...", "'net.py' has no class with reset"),
+        ("clip.py", "class Clip(gymnasium.RewardWrapper):\n  pass", "'clip.py' has no class with reset"),
         ("none.py", "x = 1", "'none.py' has no class with reset and step; name the class or function: --env "
          "none.py:NAME"),
         ("bad.py", "class", "'bad.py': cannot be read: invalid syntax (bad.py, line 1)"),
