@@ -50,7 +50,7 @@ def find(
     path = Path(_brought(load_path, tasks, go_on, model, take_over))
     try:
         folder = _folder_of(path, tasks, start)
-        link = _link(folder, tasks)
+        link = _link(_with_links(folder, path, start), tasks)
         exists = folder.exists() or _counted(path, start).exists()
         complete = (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
@@ -86,8 +86,8 @@ def _brought(load_path: str, tasks: Path, go_on: bool, model: str | int, take_ov
 def group_named(load_path: str, tasks: Path) -> Path | None:
     """Returns the absolute path of a group of runs by its name under tasks/, or its path; None for anything else, and
     for one to which a link leads."""
-    folder = _folder_of(Path(load_path), tasks, None)
-    is_plain = (folder / GROUP).is_file() and not _link(folder, tasks)
+    folder = _folder_of(path := Path(load_path), tasks, None)
+    is_plain = (folder / GROUP).is_file() and not _link(_with_links(folder, path, None), tasks)
     return fixed(folder) if is_plain else None
 
 
@@ -121,6 +121,11 @@ def _link(folder: Path, tasks: Path) -> str:
     inner = [place for place in (folder, *folder.parents) if group and group in place.absolute().parents]
     link = next(filter(Path.is_symlink, inner), None)
     return tr("leads through {path}, a link in a group of runs", path=as_written(link)) if link else ""
+
+
+def _with_links(folder: Path, path: Path, start: Path | None) -> Path:
+    """Returns the folder of a path by the links that the path has: those of one with '..' were followed."""
+    return (start or Path.cwd()) / path if ".." in path.parts else folder
 
 
 def _folder_of(path: Path, tasks: Path, start: Path | None) -> Path:

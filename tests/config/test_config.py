@@ -812,6 +812,13 @@ def test_a_path_with_two_points_counts_from_the_current_folder_in_every_command(
     assert tasks.group_named("../group", Path("tasks")) == tmp_path / "group"
     [compared] = find(["../run"], Path("tasks"))
     assert compared.resolve() == tmp_path / "run"
+    links = {here / "tasks" / "out": "run", here / "tasks" / "others": "group", tmp_path / "group" / "seed_2": "run"}
+    for link, target in links.items():
+        link.symlink_to(tmp_path / target)
+    for path, answer in (("../here/tasks/out", "is a link out of"), ("../group/seed_2", "a link in a group of runs")):
+        with pytest.raises(tasks.TaskError, match=answer):
+            tasks.find(path, Path("tasks"))
+    assert tasks.group_named("../here/tasks/others", Path("tasks")) is None
 
 
 @pytest.mark.parametrize("name", ["docs", "./docs", "notes.txt"])
