@@ -200,7 +200,7 @@ class Store:
         path = Path(self._path(key))
         ensure_folder(path.parent)
         with open(path.with_name(".lock"), "a+", encoding="utf-8", opener=regular) as lock:
-            if not take_lock(lock):
+            if not take_lock(lock, if_any=True):  # without locks it is as in a store without conditions
                 raise StorageError("{path} is locked by another writer", path=path)
             yield
 

@@ -65,7 +65,7 @@ def _copied(place: Path, url: str | None, request: Namespace) -> bool:
         raise TaskDirError(
             "{folder} is copied nowhere; say where: sync {folder} s3://BUCKET/PREFIX/NAME", folder=as_written(place)
         )
-    lock = held_lock(place)
+    lock = held_lock(place, if_any=True)
     if lock is None:
         raise TaskDirError(
             "{path} is being written by another run; it copies what it writes itself", path=as_written(place)

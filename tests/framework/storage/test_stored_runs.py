@@ -1,5 +1,7 @@
 """Runs that are copied to a store, and what commands make of a URL, with the stores of fsspec that need no package."""
 
+import errno
+import fcntl
 import json
 import threading
 import time
@@ -172,6 +174,18 @@ def test_sync_copies_a_run_that_is_here(tmp_path, capsys):
     there = copies.cached("memory://bucket/q/THERE", copies.everything)
     assert files(there) == files(tmp_path / "tasks/here")
     assert main(["sync", "here"]) == 0
+
+
+def test_sync_copies_from_and_to_file_systems_without_locks(tmp_path, monkeypatch, capsys):
+    """Such as Lustre without `flock`: another run was said to write there."""
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    finished(run("tasks/here", max_total_step=40))
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    assert main(["sync", "here", f"file://{tmp_path}/store/here"]) == 0
+    assert "copied to file://" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("copied_before", [False, True])
