@@ -9,6 +9,7 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 from algos.base import EnvSpec
 from config.config import RUN_LIMITS
 from config.model.arrays import Array
+from config.model.layers import Parts
 from config.model.memory_spec import ReplaySpec
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -26,6 +27,8 @@ LEAST_STEPS = 1000
 """Number of steps below which a run tries its settings out, and cannot have learned much."""
 LEAST_SIDE = 16
 """Pixels of the side of an image from which on convolutions serve it better than linear layers."""
+NETWORKS = ("value_layers", "actor_layers", "critic_layers")
+"""Settings with the layers of the networks that see the observation."""
 MOST_RANDOM = 0.5
 """Share of random actions at the end of a training above which its exploration has not come down."""
 LEAST_ENTROPY = 1e-3
@@ -82,7 +85,11 @@ def _flat_images(policy: PolicyPlan) -> Iterator[str]:
     """Yields which images among the parts of the observations linear layers get as single numbers."""
     if not hasattr(policy.algo, "branches"):
         return
+    lists = [layers for name in NETWORKS if (layers := getattr(policy.algo, name, None)) is not None]
+    first = [layers[0] if layers else None for layers in lists]
     for part in policy.spec.parts:
+        if first and all(isinstance(layer, Parts) and part.name not in layer.names for layer in first):
+            continue  # no network sees it
         sides = sorted(part.shape)[-2:]
         if len(part.shape) == 3 and min(sides) >= LEAST_SIDE and part.name not in (policy.algo.branches or {}):
             yield tr(

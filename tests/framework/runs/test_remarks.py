@@ -9,6 +9,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete, Space
 
 from config.model.arrays import Part
+from config.model.layers import Parts, mlp
 from config.read.loader import RunConfig, load
 from framework.catalog import ALGOS, ENVS
 from framework.disk.csv_table import Table
@@ -131,6 +132,18 @@ def test_an_image_that_linear_layers_get_is_said_before_the_run(parts: list[Part
         "linear layers get the image img of the observation as 1,200 numbers; algo_cfg.branches={img: []} gives it "
         "convolutions"
     ] * count  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seen", "count"), [(("speed", "speed"), 0), (("speed", "img"), 1), (("speed", None), 1), ((None, None), 1)]
+)
+def test_an_image_that_no_network_sees_is_not_told(seen: tuple[str | None, ...], count: int) -> None:
+    lists = [[*([Parts(names=[name])] if name else []), *mlp(8)] for name in seen]
+    parts = [Part("img", 0, 1200, (20, 20, 3)), Part("speed", 1200, 1203, (3,))]
+    algo = SimpleNamespace(branches=None, actor_layers=lists[0], critic_layers=lists[1])
+    policy: Any = SimpleNamespace(algo=algo, spec=SimpleNamespace(parts=parts), section="algo_cfg", memory=None)
+    config: Any = SimpleNamespace(general=SimpleNamespace(max_total_step=-1))
+    assert len(list(beforehand(config, SimpleNamespace(learning=[policy], fragment=1), 1))) == count  # type: ignore[arg-type]
 
 
 def test_a_policy_of_all_agents_has_the_section_of_the_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
