@@ -119,7 +119,7 @@ class RunFacts(Circumstances):
     best_update: int | None = None
     """Update of models/best."""
     random_return: Number | None = None
-    """Mean return of random actions."""
+    """Mean return of random actions in the place of the policies that learn."""
     worse_than_random: bool | None = None
     """True if the last evaluation is not above that."""
     can_film: bool | None = None

@@ -149,8 +149,9 @@ def test_a_checkpoint_of_the_clock_goes_with_the_next_one_and_changes_nothing(
 def test_a_run_that_is_killed_goes_on_from_the_checkpoint_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine stops before the first save point."""
+    """The machine stops before the first save point. Of all that are kept, that one goes with the next one."""
     words = (*WORDS, "general_cfg.model_save_fre=1000000", "general_cfg.save_minutes=0.000001")
+    words += ("general_cfg.keep_checkpoints=-1",)
     before = Trainer.round
 
     def killed(trainer: Trainer) -> None:
@@ -165,6 +166,7 @@ def test_a_run_that_is_killed_goes_on_from_the_checkpoint_of_the_clock(
     assert numbers(tmp_path / "run") == ["86"], "that of the round before"
     assert main(["resume", str(tmp_path / "run")]) == 0
     assert main([*words, "general_cfg.save_minutes=0", "--into", str(tmp_path / "alone")]) == 0
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "alone")
     assert_same(tmp_path / "run", tmp_path / "alone")
 
 
