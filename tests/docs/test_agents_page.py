@@ -44,15 +44,16 @@ def test_the_scripted_player_of_the_page_plays_by_its_rule(tmp_path, monkeypatch
     (tmp_path / "relay_of_page.py").write_text("import gymnasium\nimport numpy as np\n\n\n" + blocks("python")[0])
     files = [block for block in blocks("python") if block.startswith("# mine/scripted/")]
     assert len(files) == 3
+    files = [re.sub(r"\bmine\b", "players_of_page", block) for block in files]  # other tests have a module mine
     for block in files:
         file = tmp_path / block.partition("\n")[0].removeprefix("# ")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    policies = {"first": {"agents": "first"}, "second": {"agents": "second", "algo_name": "mine.scripted"}}
+    policies = {"first": {"agents": "first"}, "second": {"agents": "second", "algo_name": "players_of_page.scripted"}}
     general = {"max_total_step": 64, "online_eval": False, "save_fig": False, "seed": 1}
-    allowed = ["mine", "relay_of_page"]
+    allowed = ["players_of_page", "relay_of_page"]
     with joystick.Run(
         "PPO", "relay_of_page:Relay", env_name="python", general_cfg=general, policies_cfg=policies,
         algo_cfg={"batch_size": 32, "sgd_batch_size": 16}, into="run", allow_import=allowed,
