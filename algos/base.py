@@ -287,7 +287,7 @@ class Agent(TrainableActor):
     """Statistics of observations, an algos.common.nets.observations.Normalizer; None without normalize_obs."""
 
     state_normalizer: Any = None
-    """Those of the global state, which critics and mixers of several agents read; None where none does."""
+    """Statistics of the global state, which critics and mixers of several agents read; None where none does."""
 
     carried: Any = None
     """Recurrent states of its networks, an algos.common.parts.passes.Carried. With it the sequences of recurrent
@@ -374,7 +374,7 @@ class Agent(TrainableActor):
             self.normalizer.update(obs)
 
     def observe_state(self, state: torch.Tensor) -> None:
-        """Updates the statistics of the global state with new ones [M, G], likewise."""
+        """Updates the statistics of the global state with new states [M, G], each of which comes once."""
         if self.state_normalizer is not None:
             self.state_normalizer.update(state)
 

@@ -49,7 +49,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.actions = team.actions_of_each(spec)
         self.policy = team.TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=True)
-        self.sees, seen_spec, normalizer = team.central(self)
+        self.sees, seen_spec, normalizer = team.central(self, spec)
         modules, shape = encode(seen_spec.observation_space, normalizer)
         self.encode = nn.Sequential(*modules, nn.Flatten()).to(device)
         """From the state to numbers [M, D]."""

@@ -32,7 +32,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = team.TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=False)
-        self.sees, seen_spec, normalizer = team.central(self)
+        self.sees, seen_spec, normalizer = team.central(self, spec)
         seed = streams.init + 1
         critic = networks.build(seen_spec, cfg.critic_layers, 1, cfg, seed, init="orthogonal", normalizer=normalizer)
         self.critic = critic.to(device)

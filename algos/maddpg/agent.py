@@ -19,4 +19,4 @@ class Agent(Family):
         return network.extend([nn.Flatten()])
 
     def _critic_input(self) -> tuple[str, EnvSpec, nn.Module | None]:
-        return team.central(self)
+        return team.central(self, self.spec)

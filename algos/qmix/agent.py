@@ -34,7 +34,7 @@ class Agent(ActingAgent):
         self.actions, seed = team.actions_of_each(spec), streams.init
         network = team.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
         self.networks = nn.ModuleDict({"agent": network})
-        self.sees, state_spec, normalizer = team.central(self)
+        self.sees, state_spec, normalizer = team.central(self, spec)
         if cfg.mixer == "monotonic":
             weights = mixer.outputs(spec.agents, cfg.mixer_size)
             hyper = networks.build(state_spec, cfg.hyper_layers, weights, cfg, seed + 1, normalizer=normalizer)

@@ -36,8 +36,8 @@ class ActorCritic(Policy):
     ) -> None:  # fmt: skip
         """distribution: of the actions; None is that of their space. heads: number of values of a state."""
         self.device = device
-        self.normalizers = {} if normalizer is None else {"obs": normalizer}
-        """Statistics of observations, by the column that updates them."""
+        self.normalizer = normalizer
+        self.state_normalizer: Normalizer | None = None
         self.distribution = distribution or _distribution(cfg, spec)
         outputs: Any = self.distribution.outputs
         if isinstance(self.distribution, StateGaussian):
@@ -52,8 +52,9 @@ class ActorCritic(Policy):
         self.sees = "obs"
         """Column that the critic reads."""
         if getattr(cfg, "critic_input", "own") == "global":
-            self.sees = "global_state"
-            spec, normalizer = self._central(spec, normalizer)
+            if not spec.global_state:
+                raise UnfitError("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id)
+            self.sees, spec, normalizer = team.central(self, spec)
         if with_critic:
             critic = networks.build(
                 spec, cfg.critic_layers, heads, cfg, seed + 1, init="orthogonal", normalizer=normalizer
@@ -68,14 +69,6 @@ class ActorCritic(Policy):
         self.carried.add("critic", self.critic)
         self.explained_variance = torch.zeros((), device=device)
         """Share of the variance of the last window's targets that the baseline explains."""
-
-    def _central(self, spec: EnvSpec, normalizer: Normalizer | None) -> tuple[EnvSpec, Normalizer | None]:
-        """Returns spec and normalizer of a critic of the global state."""
-        if not spec.global_state:
-            raise UnfitError("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id)
-        if normalizer is not None:
-            normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
-        return team.of_state(spec), normalizer
 
     # acting
 
@@ -113,8 +106,7 @@ class ActorCritic(Policy):
 
     def observe(self, window: Batch) -> None:
         """Updates the statistics of observations with a window [T, N, ...]."""
-        for column, normalizer in self.normalizers.items():
-            normalizer.update(window[column], window.get("valid"))
+        team.observe_window(self, window)
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""

@@ -3,7 +3,7 @@ one of each, the input of central critics, and their policy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.base import Act, Agent, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
 from algos.common.fast.layers import Network
 from algos.common.maths.distributions import draw_index
 from algos.common.maths.exploration import masked
@@ -156,17 +156,25 @@ def _stages(network: Network | Recurrent) -> Sequence[nn.Module]:
     return list(network.stages) if isinstance(network, Recurrent) else [network]
 
 
-def central(agent: Agent) -> tuple[str, EnvSpec, nn.Module | None]:
+class Normalizing(Protocol):
+    """An agent, or a part of one, that has statistics of what its networks see."""
+
+    normalizer: Any
+    state_normalizer: Any
+    device: torch.device
+
+
+def central(agent: Normalizing, spec: EnvSpec) -> tuple[str, EnvSpec, Normalizer | None]:
     """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normalizer:
     the global state, or if there is none the observations of all agents."""
-    if not agent.spec.global_state:
-        return "obs", agent.spec, agent.normalizer
+    if not spec.global_state:
+        return "obs", spec, agent.normalizer
     if agent.normalizer is not None:
-        agent.state_normalizer = Normalizer((agent.spec.global_state,)).to(agent.device)
-    return "global_state", of_state(agent.spec), agent.state_normalizer
+        agent.state_normalizer = Normalizer((spec.global_state,)).to(agent.device)
+    return "global_state", of_state(spec), agent.state_normalizer
 
 
-def observe_window(agent: Agent, window: Batch) -> None:
+def observe_window(agent: Normalizing, window: Batch) -> None:
     """Updates the statistics of observations and of the global state with a window [T, N, ...]."""
     for column, normalizer in (("obs", agent.normalizer), ("global_state", agent.state_normalizer)):
         if normalizer is not None:
