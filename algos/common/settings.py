@@ -198,7 +198,7 @@ class NetworkConfig(AlgoConfig):
 
     def schedules(self) -> dict[str, Any]:
         course = self.lr_schedule
-        return {**({} if course == "constant" else {"lr_schedule": course}), **super().schedules()}
+        return {**({"lr_schedule": course} if course in ("linear", "cosine") else {}), **super().schedules()}
 
     def remembers(self) -> bool:
         """Returns True if the networks are recurrent."""

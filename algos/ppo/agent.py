@@ -1,6 +1,7 @@
 """PPO: policy gradient with a clipped surrogate or an adaptive KL penalty, and a value baseline."""
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,9 @@ from algos.common.parts.actor_critic import (
 )
 from algos.ppo.config import Config
 
+SLOWEST, FASTEST = 0.01, 10.0
+"""Bounds of the factor of the learning rates with lr_schedule: adaptive."""
+
 
 def penalized_surrogate(
     log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, kl: Tensor, penalty: float | Tensor
@@ -28,11 +32,17 @@ def penalized_surrogate(
 
 
 def adapted(penalty: float, kl: float, target: float, tolerance: float, factor: float) -> float:
-    """Returns the penalty for the next window (section 4): smaller if the KL divergence was below its target, larger if
-    above."""
+    """Returns the penalty for the next window (section 4): divided by the factor if the KL divergence was below its
+    target, multiplied by it if above."""
     if kl < target / tolerance:
         return penalty / factor
     return penalty * factor if kl > target * tolerance else penalty
+
+
+def adapted_pace(pace: float, kl: float, desired: float) -> float:
+    """Returns the factor of the learning rates for the next window: 1.5 times as large if the KL divergence was below
+    half of the desired one, a third smaller if above twice."""
+    return min(max(adapted(pace, kl, desired, tolerance=2.0, factor=2 / 3), SLOWEST), FASTEST)
 
 
 def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
@@ -48,22 +58,29 @@ class Agent(OnPolicyAgent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
-    KEPT: ClassVar[tuple[str, ...]] = (*OnPolicyAgent.KEPT, "penalty")
+    KEPT: ClassVar[tuple[str, ...]] = (*OnPolicyAgent.KEPT, "penalty", "pace")
     REMADE: ClassVar = ("_penalty", "moved")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.penalty = cfg.kl_lambda
+        self.penalty, self.pace = cfg.kl_lambda, 1.0
+        """Weight of the KL penalty, and factor of the learning rates."""
+        self._adapts_rates = cfg.lr_schedule == "adaptive"
         self._penalty = torch.full((), cfg.kl_lambda, device=device)
         """The penalty as a tensor: a compiled loss keeps the first value of a number."""
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
 
+    def rates(self, progress: Progress) -> Iterator[tuple[dict[str, Any], float]]:
+        return ((group, rate * self.pace) for group, rate in super().rates(progress))
+
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        self._set_penalty(self._next_penalty())
+        self._adapt(*self._next())
+        if self._adapts_rates:
+            self.follow(progress)  # it has been called with the pace before
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
@@ -80,16 +97,17 @@ class Agent(OnPolicyAgent):
                 columns["old"] = outputs
         return {**columns, **self.advantages(window, cfg.vtrace)}
 
-    def _next_penalty(self) -> float:
-        """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""
+    def _next(self) -> tuple[float, float]:
+        """Returns the penalty and the pace after the updates so far, by the mean KL divergence of the last epoch."""
         cfg = self.cfg
         if not self.moved:
-            return self.penalty
+            return self.penalty, self.pace
         kl = torch.stack(self.moved[-(len(self.moved) // cfg.k_epochs) :]).mean().item()
-        return adapted(self.penalty, kl, cfg.kl_target, cfg.kl_beta, cfg.kl_alpha)
+        penalty = adapted(self.penalty, kl, cfg.kl_target, cfg.kl_beta, cfg.kl_alpha)
+        return penalty, adapted_pace(self.pace, kl, cfg.desired_kl) if self._adapts_rates else 1.0
 
-    def _set_penalty(self, penalty: float) -> None:
-        self.penalty, self.moved = penalty, []
+    def _adapt(self, penalty: float, pace: float) -> None:
+        self.penalty, self.pace, self.moved = penalty, pace, []
         self._penalty.fill_(penalty)
 
     def standardize(self, batch: Batch) -> Batch:
@@ -98,7 +116,7 @@ class Agent(OnPolicyAgent):
     def update(self, batch: Batch) -> Result:
         result = super().update(batch)
         kl = result.metrics["kl"]
-        if self.cfg.ppo_type == "kl":
+        if self.cfg.ppo_type == "kl" or self._adapts_rates:
             self.moved.append(self.everywhere(kl))
         return result._replace(stop=self._moved_too_far(kl))
 
@@ -130,8 +148,8 @@ class Agent(OnPolicyAgent):
     # checkpoints ------------------------------------------------------------------------------------------
 
     def state(self) -> Tree:
-        return {**super().state(), "penalty": self._next_penalty()}
+        return {**super().state(), **dict(zip(("penalty", "pace"), self._next(), strict=True))}
 
     def load_state(self, state: Tree) -> None:
-        super().load_state(state)
-        self._set_penalty(self.penalty)
+        super().load_state({"pace": 1.0, **state})  # older checkpoints have none
+        self._adapt(self.penalty, self.pace if self._adapts_rates else 1.0)

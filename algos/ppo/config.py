@@ -22,6 +22,7 @@ class Config(MinibatchConfig, CentralCriticConfig, JointRateConfig, BonusConfig,
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
     MAY_LAG = True
+    ADJUSTABLE = {"desired_kl"}
     READ_WITH = {
         "eps_clip": ("ppo_type", ("clip",)),
         "target_kl": ("ppo_type", ("clip",)),
@@ -29,6 +30,7 @@ class Config(MinibatchConfig, CentralCriticConfig, JointRateConfig, BonusConfig,
         "kl_lambda": ("ppo_type", ("kl",)),
         "kl_beta": ("ppo_type", ("kl",)),
         "kl_alpha": ("ppo_type", ("kl",)),
+        "desired_kl": ("lr_schedule", ("adaptive",)),
     }
 
     gae_lambda: Fraction = 0.95
@@ -39,7 +41,14 @@ class Config(MinibatchConfig, CentralCriticConfig, JointRateConfig, BonusConfig,
     weights."""
 
     lr = 5e-4
-    lr_schedule: RateCourse = "linear"
+    lr_schedule: Literal[RateCourse, "adaptive"] = "linear"  # type: ignore[assignment]
+    """Schedule of the learning rates that are numbers, over the planned run: linear and cosine decay towards 0 and need
+    max_episode, max_total_step, max_update or max_iteration. A rate such as {linear: [0.001, 0.0001]} has its own. A
+    window is learned with the rate at the start of its collection. adaptive multiplies all rates by a factor from 0.01
+    to 10, which begins with 1 and changes after each window, towards updates as large as desired_kl asks for."""
+    desired_kl: Positive = 0.01
+    """adaptive: mean KL divergence in the last epoch of a window; below half of it, the learning rates become 1.5 times
+    as large, above twice this, a third smaller."""
     batch_size: PositiveInt = 2048
     """Transitions collected per window, over all rows."""
     sgd_batch_size: PositiveInt = 256

@@ -11,7 +11,7 @@ from algos.base import EnvSpec, Progress
 from algos.common.maths.returns import RewardScaler, gae
 from algos.common.parts.actor_critic import standardize
 from algos.ppo import Config
-from algos.ppo.agent import adapted, clipped_surrogate, penalized_surrogate, value_loss
+from algos.ppo.agent import adapted, adapted_pace, clipped_surrogate, penalized_surrogate, value_loss
 from config.model.layers import mlp
 from tests.tools.core import agent_of, collector_of, memory_of, prepared_by, ramp, score, spec_of, toy_of, trained
 
@@ -57,6 +57,18 @@ def test_the_penalized_surrogate_puts_a_price_on_the_divergence():
 def test_the_price_is_halved_after_small_moves_and_doubled_after_large_ones(kl, price):
     """Section 4: with a target of 0.03, small is below 0.03 / 1.5 and large above 0.03 * 1.5."""
     assert adapted(5.0, kl, 0.03, 1.5, 2.0) == price
+
+
+@pytest.mark.parametrize(
+    ("pace", "kl", "next_pace"),
+    [
+        (1.0, 0.0099, 1.5), (1.0, 0.0101, 1.0), (1.0, 0.0399, 1.0), (1.0, 0.0401, 2 / 3),
+        (9.0, 0.0, 10.0), (0.012, 1.0, 0.01),
+    ],
+)  # fmt: skip
+def test_learning_rates_grow_after_small_moves_and_shrink_after_large_ones(pace, kl, next_pace):
+    """With a desired divergence of 0.02, small is below half of it and large above twice."""
+    assert adapted_pace(pace, kl, 0.02) == pytest.approx(next_pace)
 
 
 def test_the_value_loss_is_half_the_mean_square_or_the_worse_of_it_and_the_limited_one():
@@ -190,6 +202,44 @@ def test_the_price_follows_from_the_last_epoch_and_is_part_of_the_state():
     assert agent.penalty == 0.5
     agent.prepare(dict(window), Progress())
     assert (agent.penalty, agent.moved) == (1.0, [])
+
+
+def rates_of(agent):
+    return [group["lr"] for group in agent.optimizer.param_groups]
+
+
+@pytest.mark.parametrize("ppo_type", ["clip", "kl"])
+def test_learning_rates_follow_from_the_last_epoch_and_go_on_from_a_state(ppo_type):
+    settings = {"ppo_type": ppo_type, "k_epochs": 2, "lr_schedule": "adaptive", "desired_kl": 0.02, "lr": 0.01}
+    agent, window = learning(**settings, critic_lr=0.02)
+    batch = flat(prepared_by(agent, dict(window), Progress()))
+    assert rates_of(agent) == [0.01, 0.02]
+    agent.update(batch)
+    assert len(agent.moved) == 1
+    # two epochs of two minibatches: the last two count, whose mean is below 0.01
+    agent.moved = [torch.tensor(x) for x in (9.0, 9.0, 0.008, 0.01)]
+    other, _ = learning(**settings, critic_lr=0.02)
+    other.load_state(agent.state())
+    for one in (agent, other):
+        prepared_by(one, dict(window), Progress())
+        assert rates_of(one) == pytest.approx([0.015, 0.03])
+    agent.moved = [torch.tensor(0.05)] * 4
+    prepared_by(agent, dict(window), Progress())
+    assert rates_of(agent) == pytest.approx([0.01, 0.02])
+
+
+def test_rates_that_no_longer_adapt_are_those_of_the_settings():
+    """A resume may change the schedule; and checkpoints from before it have no pace."""
+    agent, window = learning(lr_schedule="adaptive", lr=0.01)
+    agent.pace = 0.1
+    state = agent.state()
+    other, _ = learning(lr_schedule="constant", lr=0.01)
+    other.load_state(state)
+    prepared_by(other, dict(window), Progress())
+    assert rates_of(other) == [0.01, 0.01]
+    del state["pace"]
+    agent.load_state(state)
+    assert agent.pace == 1.0
 
 
 def test_the_divergence_is_weighed_by_the_old_policy():
