@@ -73,7 +73,8 @@ class Agent(OnPolicyAgent):
         """Mean KL divergence before each update of the window."""
 
     def rates(self, progress: Progress) -> Iterator[tuple[dict[str, Any], float]]:
-        return ((group, rate * self.pace) for group, rate in super().rates(progress))
+        groups = {id(group) for group in self.optimizer.param_groups}  # a bonus and a discriminator have others
+        return ((group, rate * (self.pace if id(group) in groups else 1.0)) for group, rate in super().rates(progress))
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:

@@ -44,8 +44,9 @@ class Config(MinibatchConfig, CentralCriticConfig, JointRateConfig, BonusConfig,
     lr_schedule: Literal[RateCourse, "adaptive"] = "linear"  # type: ignore[assignment]
     """Schedule of the learning rates that are numbers, over the planned run: linear and cosine decay towards 0 and need
     max_episode, max_total_step, max_update or max_iteration. A rate such as {linear: [0.001, 0.0001]} has its own. A
-    window is learned with the rate at the start of its collection. adaptive multiplies all rates by a factor from 0.01
-    to 10, which begins with 1 and changes after each window, towards updates as large as desired_kl asks for."""
+    window is learned with the rate at the start of its collection. adaptive multiplies those of the networks of
+    policy and value by a factor from 0.01 to 10, which begins with 1 and changes after each window, towards updates as
+    large as desired_kl asks for."""
     desired_kl: Positive = 0.01
     """adaptive: mean KL divergence in the last epoch of a window; below half of it, the learning rates become 1.5 times
     as large, above twice this, a third smaller."""

@@ -228,6 +228,13 @@ def test_learning_rates_follow_from_the_last_epoch_and_go_on_from_a_state(ppo_ty
     assert rates_of(agent) == pytest.approx([0.01, 0.02])
 
 
+def test_a_bonus_learns_with_its_own_rate():
+    agent, window = learning(lr_schedule="adaptive", lr=0.01, bonus="rnd", bonus_lr=0.001)
+    agent.moved = [torch.tensor(1.0)] * 8
+    prepared_by(agent, dict(window), Progress())
+    assert [group["lr"] for group, _ in agent.rates(Progress())] == pytest.approx([0.02 / 3, 0.02 / 3, 0.001])
+
+
 def test_rates_that_no_longer_adapt_are_those_of_the_settings():
     """A resume may change the schedule; and checkpoints from before it have no pace."""
     agent, window = learning(lr_schedule="adaptive", lr=0.01)
