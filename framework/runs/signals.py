@@ -47,7 +47,10 @@ LOOK_SECONDS = 1.0
 
 def _taken(number: int, doing: str) -> str:
     """Returns the line about a signal that was taken."""
-    return tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=NAMES[number], doing=doing)
+    name = NAMES[number]
+    if number == signal.SIGINT:
+        return tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=doing)
+    return tr("{name}: {doing}. SIGINT (Ctrl-C) quits immediately.", name=name, doing=doing)
 
 
 def _after_compiling(doing: str) -> str:
