@@ -74,14 +74,13 @@ class Agent(OnPolicyAgent):
 
     def rates(self, progress: Progress) -> Iterator[tuple[dict[str, Any], float]]:
         groups = {id(group) for group in self.optimizer.param_groups}  # a bonus and a discriminator have others
-        return ((group, rate * (self.pace if id(group) in groups else 1.0)) for group, rate in super().rates(progress))
+        _, pace = self._next()
+        return ((group, rate * (pace if id(group) in groups else 1.0)) for group, rate in super().rates(progress))
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
         self._adapt(*self._next())
-        if self._adapts_rates:
-            self.follow(progress)  # it has been called with the pace before
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
