@@ -87,8 +87,8 @@ def _schedule(lr: float | Schedule, cfg: NetworkConfig) -> Schedule:
     """Returns the schedule of a learning rate; that of a number is cfg.lr_schedule."""
     if isinstance(lr, Schedule):
         return lr
-    falls = cfg.lr_schedule in ("linear", "cosine")
-    return Schedule({cfg.lr_schedule: [lr, 0.0]} if falls else {"constant": lr})
+    course = cfg.schedules().get("lr_schedule")
+    return Schedule({course: [lr, 0.0]} if course else {"constant": lr})
 
 
 def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
